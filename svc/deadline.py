@@ -7,17 +7,20 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from svc import processor_time
 from svc.errors import Timeout
 from svc.limits import (
     MODEL_REPLIES_NAMED,
+    REPLIES_KEPT,
     REPLIES_LINES,
     REPLIES_NAMED,
     REPLIES_PARTS,
     REPLIES_PROCESSOR_S,
     SENT_AGAIN_BYTES,
 )
+from svc.meter import Meter
 from svc.tracing import Trace
 
 
@@ -84,10 +87,11 @@ class ModelsAllowance:
 class Effort:
     """How much may be read and sent again for a request, counted by all of its calls together.
 
-    `parts` are what replies hold, `named` the labels that those in JSON name, and `lines` those
-    around what they hold, beyond the ones that are always read. `sent_again` are bytes of calls
-    that failed. `replies_s` are the seconds of a processor that replies take, from when their calls
-    were sent; once they are used up, short ones alone are read, and no call is made again.
+    `parts` are what replies hold, `kept` the tokens that are kept of them, `named` the labels that
+    those in JSON name, and `lines` those around what they hold, beyond the ones that are always
+    read. `sent_again` are bytes of calls that failed. `replies_s` are the seconds of a processor
+    that replies take, from when their calls were sent; once they are used up, short ones alone are
+    read, and no call is made again.
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next
@@ -95,7 +99,7 @@ class Effort:
     """
 
     __slots__ = (
-        *("_lock", "caller", "lines", "named", "noted", "parts", "pause_s", "replies_s"),
+        *("_lock", "caller", "kept", "lines", "named", "noted", "parts", "pause_s", "replies_s"),
         *("sent_again", "worked_s"),
     )
 
@@ -108,6 +112,7 @@ class Effort:
         self.parts = parts or ModelsAllowance(REPLIES_PARTS)
         self.named = named or ModelsAllowance(REPLIES_NAMED, MODEL_REPLIES_NAMED)
         self.replies_s = replies_s or ModelsAllowance(REPLIES_PROCESSOR_S)
+        self.kept = ModelsAllowance(REPLIES_KEPT)
         self.lines, self.sent_again = Allowance(REPLIES_LINES), Allowance(SENT_AGAIN_BYTES)
         self._lock = threading.Lock()
         self.caller: str | None = None
@@ -116,9 +121,14 @@ class Effort:
         self.noted: Callable[[], object] = lambda: None
 
     def share(self, models: int) -> None:
-        """Give each of so many models an equal part of what replies may hold and take to read."""
+        """Give each of so many models an equal part of what replies may hold, keep, and take."""
         self.parts.share(models)
+        self.kept.share(models)
         self.replies_s.share(models)
+
+    def meter(self, model: str) -> Meter:
+        """What counts the processor time of this thread for a reply of a model."""
+        return Meter(partial(self.replies_s.use, model), partial(self.replies_s.has_left, model))
 
     @contextlib.contextmanager
     def reading(

@@ -183,6 +183,16 @@ MOST_LOGPROBS = 4 * TOP_LOGPROBS
 # The tokens of a reply that are looked at, beyond twice as many as were allowed.
 TOKENS_BEYOND = 256
 
+# What is kept of a reply until the others of its request are there: characters of its text, and of
+# each alternative.
+REPLY_TEXT_CHARS = 262_144
+ALTERNATIVE_CHARS = 40
+
+# The tokens and alternatives that replies to one request keep together, of which its models have
+# equal parts, and how many a reply keeps in any case. Each takes up to 250 bytes.
+REPLIES_KEPT = 650_000
+REPLY_KEPT_ALWAYS = 1_024
+
 # What a provider's Batch API takes in one batch: lines, and bytes of their file.
 BATCH_LINES = 50_000
 BATCH_BYTES = 200_000_000

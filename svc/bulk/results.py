@@ -23,8 +23,9 @@ _ANSWERED = 200
 _USUAL_S = 1e-7
 
 # How the line of a result begins, whose id is that of a call.
+_MEMBER = rb'"\w{1,64}"\s*:\s*(?:"[^"\\]{0,256}"|[\w.+-]{1,64})\s*,\s*'
 _HEAD = re.compile(
-    rb'\s*\{\s*(?:"id"\s*:\s*"[^"\\]{0,256}"\s*,\s*)?"custom_id"\s*:\s*"([0-9a-f]{32})"'
+    rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:%b){0,16}"custom_id"\s*:\s*"([0-9a-f]{32})"' % _MEMBER
 )
 
 log = logging.getLogger(__name__)

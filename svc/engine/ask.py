@@ -266,10 +266,10 @@ class Asker:
             return self._carry_out(request.model, calls, ledger, deadline)
 
         @contextlib.contextmanager
-        def turn(chars: int, is_parsed: bool) -> Iterator[bool]:
+        def turn(chars: int) -> Iterator[bool]:
             with self._reading.turn(ledger.caller, chars, deadline), effort.reading(model):
                 has_time = effort.replies_s.has_left(model)
-                if not (is_parsed or has_time) and chars > SMALL_CHARS:
+                if chars > SMALL_CHARS and not has_time:
                     raise Unread(TAKE_TOO_LONG)
                 yield has_time
 

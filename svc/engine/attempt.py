@@ -80,14 +80,13 @@ class Attempt:
 class Runner:
     """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each.
 
-    Inside `turn` replies are read of so many characters; it is told whether what takes long of
-    that is done, as it is with labels, whose tokens were parsed with their replies, and gives
-    whether their model has time left, see `Effort.replies_s`. `look` is told how many entries of a
-    JSON reply are about to be looked at. Both may raise `Unread`.
+    Inside `turn` replies are read of so many characters; it gives whether their model has time
+    left, see `Effort.replies_s`. `look` is told how many entries of a JSON reply are about to be
+    looked at. Both may raise `Unread`.
     """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
-    turn: Callable[[int, bool], AbstractContextManager[bool]]
+    turn: Callable[[int], AbstractContextManager[bool]]
     look: reply.Look
 
     def attempt(
@@ -156,11 +155,11 @@ class Runner:
             lines = [self._single(completion, labels) for completion, labels in rows]
             return reply.assembled(lines, questions, backwards)
         first = completions[0]
-        with self.turn(_chars(first), way not in JSON_WAYS) as has_time:
+        with self.turn(_chars(first)) as has_time:
             return _readings(way, first, prompt_input, backwards, self.look, has_time)
 
     def _single(self, completion: Completion, labels: Sequence[str]) -> LabelLine:
-        with self.turn(_chars(completion), True):
+        with self.turn(_chars(completion)):
             return read_single(answer_tokens(completion), labels)
 
 
@@ -172,9 +171,16 @@ def _failure(error: Unreadable | Unread, cut: bool) -> ProviderError:
 
 
 def _chars(completion: Completion) -> int:
-    """The characters of a reply, as its alternatives take as long to read as so many."""
-    tokens = completion.tokens or ()
-    return len(completion.text) + sum(_CHARS_A_TOKEN + len(token.text) for token in tokens)
+    """The characters of a reply, as its alternatives take as long to read as so many.
+
+    Of one with tokens a block of thought is left out, which takes little beside being parsed. Each
+    token that is left has a character at least.
+    """
+    if completion.tokens is None:
+        return len(completion.text)
+    answer = without_thought(completion.text)
+    tokens = completion.tokens[-len(answer) :] if answer else ()
+    return len(answer) + sum(_CHARS_A_TOKEN + len(token.text) for token in tokens)
 
 
 def calls_needed(way: Way, prompt_input: prompt.PromptInput, orders: int) -> int:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from svc import limits
 from svc.providers import Completion, Token
 from svc.questions import LabelLine, Unreadable
 
@@ -77,7 +78,7 @@ _LINE_CHARS = 200
 _REPLY_CHARS = 65_536
 
 # Nor is one that tokens spell with more, which may have marks of a tokenizer.
-_SPELLED_CHARS = 4 * _REPLY_CHARS
+_SPELLED_CHARS = limits.REPLY_TEXT_CHARS
 
 _TOO_LONG = "the reply is far longer than labels, and thought about them, are"
 
@@ -312,7 +313,7 @@ def _distribution(token: Token, labels: Sequence[str]) -> LabelLine:
     # Two tokens may have one text, as "true" with and without a space before it may, and then have
     # probabilities of their own; one that is listed twice counts once.
     alternatives = list(dict.fromkeys(token.alternatives))
-    if all(text != token.text for text, _ in alternatives):
+    if all(text != token.text[: limits.ALTERNATIVE_CHARS] for text, _ in alternatives):
         alternatives.append((token.text, token.logprob))
     probabilities = [math.exp(min(logprob, 0.0)) for _, logprob in alternatives]
     total = sum(probabilities)

@@ -66,8 +66,7 @@ class Climb:
     def note_failure(self, way: Way, failures: Sequence[ProviderError | ApiError]) -> None:
         """Note that a way failed in every option order.
 
-        That replies were not read, as others held too much, says nothing of the model, and leaves
-        open whether it needs the ways that come after.
+        That replies were not read, as others held too much, says nothing of the model by itself.
         """
         known = [one for one in filter(moves_on, failures) if not isinstance(one, Unread)]
         if known:
@@ -92,9 +91,13 @@ class Climb:
         )
 
     def _rung(self, rung: Rung, ladder: Sequence[Way], worked: Way) -> Rung:
-        if any(way in ladder for way in self.unread):
-            return rung
         failed = [ladder.index(way) for way in self.failed if way in ladder]
+        unread = [ladder.index(way) for way in self.unread if way in ladder]
+        if failed:
+            # Whether the model needs the ways that failed is open, as one above them may work.
+            failed = sorted(failed + unread)
+        elif unread and rung.due:
+            rung = rung.put_off()
         if worked in ladder:
             return rung.after(failed, ladder.index(worked), self.reason)
         if failed:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
+from svc import limits
 from svc.engine.label_reading import without_thought
 from svc.engine.prompt import member
 from svc.jsontext import JsonObject, near_float
@@ -30,7 +31,7 @@ JSON_STARTS = 400
 JSON_VALUES = 50
 
 # How many characters of a reply are looked at: many times what a model may write.
-JSON_CHARS = 262_144
+JSON_CHARS = limits.REPLY_TEXT_CHARS
 
 # How many objects and lists a reply may hold, in its text as well.
 JSON_BRACKETS = 10_000

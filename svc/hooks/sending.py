@@ -15,8 +15,9 @@ from http.client import HTTPConnection, HTTPException, RemoteDisconnected
 
 from svc import limits
 from svc.hooks.targets import Resolve, Target, addresses, resolved
+from svc.meter import Meter, Spare
 from svc.phrases import reason
-from svc.providers import Meter, Spare, Watch, Watchdog
+from svc.providers import Watch, Watchdog
 from svc.wire import BoundedResponse, TooLong
 
 

@@ -38,7 +38,6 @@ from svc.providers.failures import (
     Unread,
     api_error_of,
 )
-from svc.providers.meter import Meter, Spare
 from svc.providers.prices import TokenUsage, price_of, price_variable
 from svc.providers.protocol import DecisionCall
 from svc.providers.refusals import LIMITS
@@ -90,7 +89,6 @@ __all__ = [
     "FormatRefused",
     "Gone",
     "KeyRefused",
-    "Meter",
     "NoCredit",
     "NoLogprobs",
     "NotThisWay",
@@ -107,7 +105,6 @@ __all__ = [
     "Router",
     "Rung",
     "ServerTrouble",
-    "Spare",
     "State",
     "Throttled",
     "Token",

@@ -128,7 +128,9 @@ class Client:
                 asked = (protocol.path, key, data, limit, deadline, coming, headers)
                 reply = self._asked(model, *asked)
                 with self._long.reading(reply.body, model, deadline):
-                    return self._completion(reply, model, call, sent, corrections)
+                    completion = self._completion(reply, model, call, sent, corrections)
+                coming.keep(completion.kept)
+                return completion
         except ProviderError as error:
             self._tell("%s: %s: %s", visible(model.id), type(error).__name__, error)
             raise

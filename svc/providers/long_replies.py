@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Self
 
 from svc import limits
@@ -20,7 +19,6 @@ from svc.deadline import Deadline
 from svc.errors import Timeout
 from svc.jsontext import separators
 from svc.providers.failures import TAKE_TOO_LONG, CallTimedOut, Unread
-from svc.providers.meter import Meter
 from svc.records import Model
 from svc.shares import Shares
 
@@ -100,8 +98,7 @@ class ComingReply:
         self._room, self._model = room, model
         self._deadline, self._has_room = deadline, False
         self._caller = deadline.effort.caller
-        replies_s = deadline.effort.replies_s
-        self.meter = Meter(partial(replies_s.use, model.id), partial(replies_s.has_left, model.id))
+        self.meter = deadline.effort.meter(model.id)
 
     def take(self, is_wanted: Callable[[], bool], size: int) -> bool:
         """Whether so many bytes more may be held of it, which is long.
@@ -119,6 +116,22 @@ class ComingReply:
             if not self._has_room:
                 time.sleep(limits.ROOM_LOOK_S)
         return self._deadline.effort.parts.take(self._model.id, size // limits.REPLY_BYTES_A_PART)
+
+    def take_whole(self, size: int) -> None:
+        """Take a reply of so many bytes that is there already. Raises `Unread`.
+
+        Nothing counts that is done for it: each time it is read the same has to come of it.
+        """
+        self.meter.pause()
+        beyond = size - limits.REPLY_PARTS_ALWAYS_READ * limits.REPLY_BYTES_A_PART
+        if beyond > 0 and not self.take(lambda: True, beyond):
+            raise Unread(TOO_MUCH)
+
+    def keep(self, tokens: int) -> None:
+        """Take tokens that are kept until all replies of the request are there. Raises `Unread`."""
+        kept = self._deadline.effort.kept
+        if tokens > limits.REPLY_KEPT_ALWAYS and not kept.take(self._model.id, tokens):
+            raise Unread(TOO_MUCH)
 
     def __enter__(self) -> Self:
         return self

@@ -66,4 +66,6 @@ class ReplayClient(Client):
         coming: ComingReply,
         headers: Mapping[str, str],
     ) -> Reply:
-        return self._replies.reply(model, data if isinstance(data, bytes) else b"".join(data))
+        reply = self._replies.reply(model, data if isinstance(data, bytes) else b"".join(data))
+        coming.take_whole(len(reply.body))
+        return reply

@@ -102,6 +102,12 @@ class Completion:
     served_by: str = ""
     details: TokenDetails = NO_DETAILS
 
+    @property
+    def kept(self) -> int:
+        """How many tokens it holds, alternatives among them."""
+        tokens = self.tokens or ()
+        return len(tokens) + sum(len(token.alternatives) for token in tokens)
+
 
 def decoded(body: bytes) -> Any:
     """The JSON value of a reply, or None where there is none."""
@@ -252,7 +258,7 @@ def _content(choice: Mapping[str, Any]) -> str:
         if choice.get("finish_reason") == "length":
             raise Cut("200: the output limit was used up before any text")
         raise BadReply("200: no text in the completion")
-    return _clean(content)
+    return _clean(content[: limits.REPLY_TEXT_CHARS])
 
 
 def _part(part: Any) -> str:
@@ -271,38 +277,44 @@ def _tokens(logprobs: Any, most_tokens: int) -> tuple[Token, ...]:
         raise UnusableLogprobs("200: no log-probabilities in the reply")
     read = content[: 2 * most_tokens + limits.TOKENS_BEYOND]
     tokens = tuple([_token(item) for item in read])
+    if sum(len(token.text) for token in tokens) > limits.REPLY_TEXT_CHARS:
+        raise BadReply("200: log-probabilities of a text that is far longer than labels")
     if not tokens[0].tells and not any(token.tells for token in tokens):
         raise UnusableLogprobs("200: log-probabilities that say nothing")
     return tokens
 
 
 def _token(item: Any) -> Token:
-    text, logprob = _pair(item)
+    text, logprob = _pair(item, limits.REPLY_BYTES)
     listed = item.get("top_logprobs")
     if not isinstance(listed, list) or not listed or logprob <= PLACEHOLDER:
         raise UnusableLogprobs(
             "200: log-probabilities that are placeholders or have no alternatives"
         )
-    pairs = [_pair(alternative) for alternative in listed[: limits.MOST_LOGPROBS]]
+    most = limits.ALTERNATIVE_CHARS
+    pairs = [_pair(alternative, most) for alternative in listed[: limits.MOST_LOGPROBS]]
     if sum([math.exp(value) for _, value in pairs]) > 1 + _SUM_SLACK:
         raise UnusableLogprobs("200: log-probabilities that sum to more than 1")
     return Token(text, logprob, tuple([pair for pair in pairs if pair[1] > PLACEHOLDER]))
 
 
-def _pair(item: Any) -> tuple[str, float]:
-    """A token and its logprob; a missing one (null, for minus infinity) is a placeholder."""
+def _pair(item: Any, most_chars: int) -> tuple[str, float]:
+    """A token and its logprob; a missing one (null, for minus infinity) is a placeholder.
+
+    Of the token no more than so many characters are kept.
+    """
     if not isinstance(item, dict):
         raise UnusableLogprobs("200: malformed log-probabilities")
     text, value = item.get("token"), item.get("logprob", PLACEHOLDER)
     # A reply holds hundreds of pairs. Nearly all are plain, and these need no further checks.
     if type(value) is float and type(text) is str and PLACEHOLDER < value <= 0 and text.isascii():
-        return text, value
+        return text[:most_chars], value
     if value is None:
         value = PLACEHOLDER
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not isinstance(text, str) or not number or not value <= _SUM_SLACK:
         raise UnusableLogprobs("200: malformed log-probabilities")
-    return _clean(text), float(min(0, max(PLACEHOLDER, value)))
+    return _clean(text[:most_chars]), float(min(0, max(PLACEHOLDER, value)))
 
 
 def _name(value: Any) -> str:

@@ -13,9 +13,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from svc.errors import SvcError
+from svc.meter import Meter, Spare
 from svc.providers.client import broken
 from svc.providers.failures import CallTimedOut, KeptBusy, ProviderError
-from svc.providers.meter import Meter, Spare
 from svc.providers.replies import Reply
 from svc.providers.transport import ENCODINGS, Adapter, Encoded, Session, Watched, trusted
 from svc.providers.watchdog import Watchdog, current_watch

@@ -161,9 +161,12 @@ class Rung:
             return Rung(worked, reason, proven=proven)
         if failed:
             # The top was tried again and failed.
-            patience = min(LAST_RETRY, 2 * self.patience)
-            return replace(self, misses=0, proven=proven, asks=0, patience=patience)
+            return replace(self.put_off(), misses=0, proven=proven)
         return replace(self.waited(), misses=0, proven=proven)
+
+    def put_off(self) -> Rung:
+        """The rung after a request that began at the top again in vain."""
+        return replace(self, asks=0, patience=min(LAST_RETRY, 2 * self.patience))
 
     def waited(self) -> Rung:
         """The rung after one more request that did not begin at the top."""

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from svc.deadline import Deadline, Effort
+from svc.meter import Meter
 from svc.providers.line_pace import LINE_PACE, LinePace
-from svc.providers.meter import Meter
 
 # The seconds between two looks at what calls under way take of a processor.
 LOOK_S = 0.1

@@ -215,7 +215,7 @@ def test_of_a_line_that_is_too_long_only_the_call_is_read(file: BatchFile, head:
     "head",
     [
         b'"response":{"body":"\\"custom_id\\":\\"%s\\""},"custom_id":"%s"',
-        b'"id":"%s","error":null,"custom_id":"%s"',
+        b'"id":"%s","error":{},"custom_id":"%s"',
         b'"id":"\\",\\"custom_id\\":\\"%s","custom_id":"%s"',
         b'"id":"%s' + 257 * b"x" + b'","custom_id":"%s"',
         b'"custom_id":["%s","%s"]',

@@ -17,7 +17,7 @@ from svc.engine.calls import Call, Outcome
 from svc.engine.ladder import Climb
 from svc.engine.prompt import PromptInput
 from svc.engine.reply import read_json
-from svc.errors import NoAnswer
+from svc.errors import ApiError, NoAnswer
 from svc.pins import NEWEST, PINS
 from svc.providers import JSON_OBJECT, JSON_SCHEMA, ChatCall, Way
 from svc.providers.failures import CallTimedOut, FormatRefused, Unread
@@ -196,21 +196,42 @@ def test_a_long_text_is_not_read_once_replies_have_taken_their_time() -> None:
     assert asked == [JSON_SCHEMA, JSON_SCHEMA, JSON_OBJECT, JSON_SCHEMA]
 
 
-@pytest.mark.parametrize("questions", [{"q": NOUL}, {"q": NOUL, "r": NOUL}])
-def test_long_thought_before_labels_that_was_parsed_is_read_whatever_time_is_left(
-    questions: dict[str, Any],
-) -> None:
-    """To parse it took nearly all of the time that it takes."""
-    thought = "<think>" + 2 * SMALL_CHARS * "x" + "</think>"
-    labels = "\n".join(["yes"] * len(questions))
-    texts = (thought, *"\n".join(["yes"] * len(questions)).partition("\n"))
-    tokens = tuple(Token(one, -0.1, ((one, -0.1),)) for one in filter(None, texts))
-    with world(m=lambda *_: Completion(thought + labels, tokens)) as made:
+def thinking(words: int, *labels: str) -> Completion:
+    """Labels after so many words of thought, each a token."""
+    texts = ["<think>", *[" thought"] * words, "</think>"]
+    for label in labels:
+        texts += ["\n", label]
+    tokens = tuple(Token(one, -0.1, ((one, -0.1),)) for one in texts)
+    return Completion("".join(texts), tokens)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_labels_after_long_thought_are_read_whatever_time_is_left(count: int) -> None:
+    """To parse them took nearly all of the time that they take."""
+    long = thinking(SMALL_CHARS // 40, *["yes"] * count)
+    with world(m=lambda *_: long) as made:
         deadline = Deadline(30, effort=Effort(replies_s=ModelsAllowance(0.0, 0.0)))
+        questions = {f"q{number}": NOUL for number in range(count)}
         body = {"state": "s", "questions": questions, "mode": "logprobs", "debias": True}
         decision = made.engine.decide(load_decision(body), deadline)
         assert len(made.client.calls) == 2
     assert decision.debiased
+
+
+def test_long_lists_of_labels_are_not_read_once_replies_have_taken_their_time() -> None:
+    options = {f"o{number}": "" for number in range(20)}
+    multi = {"type": "multi", "instructions": "Which?", "options": options}
+    questions = {f"q{number}": multi for number in range(20)}
+    long = thinking(10, *["yes"] * 400)
+    for seconds in (1.0, 0.0):
+        with world(m=lambda *_: long) as made:
+            deadline = Deadline(30, effort=Effort(replies_s=ModelsAllowance(seconds, seconds)))
+            body = {"state": "s", "questions": questions, "mode": "logprobs", "debias": False}
+            if seconds:
+                made.engine.decide(load_decision(body), deadline)
+                continue
+            with pytest.raises(ApiError, match="more than is read"):
+                made.engine.decide(load_decision(body), deadline)
 
 
 def test_the_seconds_that_texts_take_to_read_count() -> None:
@@ -258,7 +279,7 @@ def test_each_reply_is_read_in_a_turn_of_its_length() -> None:
     tokens = tuple(Token(one, -0.1, ((one, -0.1),)) for one in ("yes", "\n", "A"))
 
     @contextmanager
-    def turn(chars: int, _is_parsed: bool) -> Iterator[bool]:
+    def turn(chars: int) -> Iterator[bool]:
         lengths.append(chars)
         yield True
 
@@ -287,7 +308,7 @@ def test_replies_with_one_label_each_have_a_turn_each() -> None:
     lengths: list[int] = []
 
     @contextmanager
-    def turn(chars: int, _is_parsed: bool) -> Iterator[bool]:
+    def turn(chars: int) -> Iterator[bool]:
         lengths.append(chars)
         yield True
 

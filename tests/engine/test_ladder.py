@@ -171,18 +171,44 @@ def test_asks_for_labels_do_not_count_for_the_json_ways(memory: TraitMemory) -> 
     assert memory.of(M).json.asks == 0
 
 
-def test_nothing_is_learned_of_a_ladder_on_which_a_reply_was_not_read(memory: TraitMemory) -> None:
-    """The way of that reply may work, so that nobody needs those that come after it."""
-    before = at(labels=0, json=1)
-    for worked in (SINGLE, OBJECT):
-        memory.change(M, lambda _: before)
+def test_a_reply_that_was_not_read_teaches_nothing_where_a_way_below_works(
+    memory: TraitMemory,
+) -> None:
+    climb = Climb(memory.of(M))
+    climb.note_failure(LINES, [Unread(), Unread()])
+    climb.settle(memory, M, SINGLE)
+    assert memory.of(M).labels == Rung(proven=1 << 1)
+    climb = Climb(memory.of(M))
+    climb.note_failure(LINES, [Unread()])
+    climb.settle(memory, M, SCHEMA)
+    assert memory.of(M).labels == Rung(proven=1 << 1)
+
+
+def test_an_unread_reply_above_one_that_failed_is_no_more_than_a_failure(
+    memory: TraitMemory,
+) -> None:
+    """A way that worked before may fail a few times; one that never has is not tried for ever."""
+    proven = replace(UNKNOWN, labels=Rung(proven=1 << 0))
+    for known, after in ((proven, Rung(misses=1, proven=NONE_WORKED | 1)), (UNKNOWN, None)):
+        memory.change(M, lambda _, known=known: known)  # type: ignore[misc]
         climb = Climb(memory.of(M))
-        climb.note_failure(LINES, [Unread(), Unread()])
-        if worked is OBJECT:
-            climb.note_failure(SINGLE, [BadReply()])
-        climb.settle(memory, M, worked)
-        assert memory.of(M).labels == before.labels
-    assert memory.of(M).json.asks == 1
+        climb.note_failure(LINES, [Unread()])
+        climb.note_failure(SINGLE, [BadReply()])
+        climb.settle(memory, M, SCHEMA)
+        if after:
+            assert memory.of(M).labels.misses == 1 and memory.of(M).labels.index == 0
+        else:
+            assert memory.of(M).labels.index == 2
+
+
+def test_the_top_that_is_tried_again_and_not_read_is_put_off(memory: TraitMemory) -> None:
+    memory.change(M, lambda _: at(labels=1, due=True))
+    assert memory.of(M).labels.due
+    climb = Climb(memory.of(M))
+    climb.note_failure(LINES, [Unread()])
+    climb.settle(memory, M, SINGLE)
+    found = memory.of(M).labels
+    assert not found.due and found.index == 1 and found.patience == 2 * Rung().patience
 
 
 # --- requests of one label between those of several ---
