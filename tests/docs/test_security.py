@@ -8,6 +8,8 @@ import pytest
 
 from svc import limits
 from svc.engine import ask, reply
+from svc.meter import SET_UP_S
+from svc.providers import streams
 
 ROOT = Path(__file__).parents[2]
 MIB, KIB = 1024 * 1024, 1024
@@ -44,6 +46,12 @@ SAID = {
     "Replies of over {:,} members are read one": limits.REPLY_PARTS_ALWAYS_READ,
     "so are texts of over {:,} characters": ask.SMALL_CHARS,
     "may have {:,} and those of all its models": limits.MODEL_REPLIES_NAMED,
+    "it keeps {:,} characters of each text": limits.REPLY_TEXT_CHARS,
+    "of each text, {} of each alternative": limits.ALTERNATIVE_CHARS,
+    "and {:,} tokens with their": limits.REPLIES_KEPT,
+    "A handshake beyond {} s": SET_UP_S,
+    "Batch API may take {} s until": streams.SPARE_S,
+    "within 10 s and {} s of a processor": limits.HOOK_PROCESSOR_S,
     "those of all its models {:,}; replies": limits.REPLIES_NAMED,
     "replies with up to {:,} do not count": limits.REPLY_NAMED_ALWAYS_READ,
     "Of a position {} alternatives are looked at": limits.MOST_LOGPROBS,

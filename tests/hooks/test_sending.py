@@ -15,6 +15,7 @@ from svc.hooks import sending
 from svc.hooks.sending import Sender, Undelivered
 from svc.hooks.targets import RefusedTarget, parsed
 from tests.e2e.tls import write_certificate
+from tests.handshakes import endless_handshakes
 from tests.hooks.receiver import Answer, Received, Receiver
 
 # The time that receivers have in these tests, and what a busy machine may add.
@@ -212,6 +213,14 @@ def test_a_certificate_of_a_stranger_is_refused(tmp_path: Path) -> None:
         with pytest.raises(Undelivered, match="certificate is not valid"):
             post(receiver.url, Sender(seconds=SLACK))
         assert receiver.journal == []
+
+
+def test_a_handshake_without_end_is_left_soon() -> None:
+    with endless_handshakes() as port:
+        began = time.monotonic()
+        with pytest.raises(Undelivered, match="too much of a processor"):
+            post(f"https://127.0.0.1:{port}/", Sender(seconds=60.0))
+        assert time.monotonic() - began < 30.0
 
 
 def test_plain_http_behind_https_is_said_so() -> None:

@@ -22,12 +22,14 @@ from svc.providers.failures import (
     BadReply,
     CallTimedOut,
     Gone,
+    KeptBusy,
     KeyRefused,
     Overlong,
     Refused,
     ServerTrouble,
 )
 from tests.batching import BatchDouble
+from tests.handshakes import endless_handshakes
 from tests.scripted import Drip, Raw, Reply, ScriptedProvider, always, completion, error, redirect
 
 CALL = b'{"model":"m","messages":[]}'
@@ -48,6 +50,14 @@ def client(double: BatchDouble) -> Iterator[BatchClient]:
     made = client_of(double.url)
     yield made
     made.close()
+
+
+def test_a_handshake_without_end_is_left_soon() -> None:
+    with endless_handshakes() as port, closing(client_of(f"https://127.0.0.1:{port}/v1")) as made:
+        began = time.monotonic()
+        with pytest.raises(KeptBusy):
+            made.look("batch_1")
+        assert time.monotonic() - began < 30.0
 
 
 def calls(folder: Path, number: int = 3) -> Path:

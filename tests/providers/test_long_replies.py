@@ -170,6 +170,32 @@ def test_replies_of_one_model_leave_what_is_read_to_those_of_others() -> None:
     assert Deadline(60.0).effort.parts.take("alone", most)
 
 
+def test_no_more_tokens_are_kept_than_the_models_of_a_request_have_together() -> None:
+    long, asked, most = LongReplies(), Deadline(60.0), limits.REPLIES_KEPT
+    asked.effort.share(2)
+    with long.coming(M, asked) as first, long.coming(HONEST, asked) as second:
+        first.keep(most // 2)
+        with pytest.raises(Unread):
+            first.keep(limits.REPLY_KEPT_ALWAYS + 1)
+        first.keep(limits.REPLY_KEPT_ALWAYS)
+        second.keep(most // 2)
+
+
+def test_a_reply_that_is_there_already_takes_its_bytes_and_no_time() -> None:
+    """A row of a job is replayed in each round, and each has to come to the same."""
+    parts = limits.REPLY_PARTS_ALWAYS_READ
+    effort = Effort(ModelsAllowance(3 * parts), replies_s=ModelsAllowance(0.02))
+    long, asked = LongReplies(), Deadline(60.0, effort=effort)
+    with long.coming(M, asked) as there:
+        there.take_whole(3 * parts * limits.REPLY_BYTES_A_PART)
+        use_processor(0.1)
+    assert effort.replies_s.has_left(M.id)
+    with long.coming(M, asked) as more, pytest.raises(Unread):
+        more.take_whole(3 * parts * limits.REPLY_BYTES_A_PART)
+    with long.coming(M, asked) as short:
+        short.take_whole(parts * limits.REPLY_BYTES_A_PART)
+
+
 def test_a_provider_whose_replies_drip_leaves_room_to_others() -> None:
     long = LongReplies(room_bytes=8 * limits.REPLY_BYTES)
     with ExitStack() as there:

@@ -1149,3 +1149,26 @@ def _replaced(template, path, value):
         node = node[key]
     node[path[-1]] = value
     return copy
+
+
+# --- what is kept of a reply until the others of its request are there ---
+
+
+@pytest.mark.parametrize("wide", ["", "\U0001f600"])
+def test_of_a_long_text_and_of_long_alternatives_only_the_beginning_is_kept(wide):
+    """Sixty replies wait for each other, and a text with one emoji takes four bytes a character."""
+    long = "a" * 1_000_000 + wide
+    reply = completion("A", [{"A": 0.6, f"A{long}": 0.2, f"B{long}": 0.1}])
+    kept = ask(reply, call=LOGPROBS)
+    alternatives = [text for text, _ in kept.tokens[0].alternatives]
+    assert alternatives == ["A", "A" + 39 * "a", "B" + 39 * "a"]
+    assert len(alternatives[1]) == limits.ALTERNATIVE_CHARS
+    assert kept.kept == 4
+    said = ask(completion(long))
+    assert said.text == long[: limits.REPLY_TEXT_CHARS] and said.kept == 0
+
+
+def test_tokens_that_spell_far_more_than_labels_are_no_reply():
+    tokens = [{"a" * 1_000_000: 0.9, "A": 0.1}]
+    with pytest.raises(BadReply, match="far longer than labels"):
+        ask(completion("A", tokens), call=LOGPROBS)

@@ -5,6 +5,7 @@ import ipaddress
 import socket
 import ssl
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
@@ -14,14 +15,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from svc.deadline import Deadline
 from svc.errors import SettingsError
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
-from svc.providers.failures import CallTimedOut, Cancelled, Refused, ServerTrouble
+from svc.providers.failures import CallTimedOut, Cancelled, KeptBusy, Refused, ServerTrouble
 from svc.providers.transport import Transport, trusted
 from svc.providers.watchdog import Watchdog
 from svc.records import Model
+from tests.handshakes import endless_handshakes
 from tests.scripted import Endless, Reply, ScriptedProvider, always, completion
 
 MODEL = Model("@t/m", "t", "m")
@@ -123,6 +126,33 @@ def test_a_ca_bundle_that_cannot_be_read_stops_the_start(variable, monkeypatch, 
         monkeypatch.setenv(variable, str(broken))
         with pytest.raises(SettingsError, match=variable), client_of("https://x/v1"):
             pass
+
+
+def test_a_handshake_without_end_takes_no_more_of_a_processor_than_replies_may():
+    """What comes is read below Python, so that nothing that counts bytes or lines sees it."""
+    asked = Deadline(LONG)
+    with endless_handshakes() as port, client_of(f"https://127.0.0.1:{port}/v1") as client:
+        began = time.process_time()
+        with pytest.raises(KeptBusy) as failure:
+            client.call(MODEL, CALL, LONG, deadline=asked)
+        # The server's own thread is in this process too.
+        assert time.process_time() - began < 8
+    assert not asked.effort.replies_s.has_left(MODEL.id)
+    assert not failure.value.retry and "kept the server busy" in failure.value.public_message
+
+
+def test_handshakes_without_end_at_the_same_time_take_as_little():
+    asked = Deadline(LONG)
+    with endless_handshakes() as port, client_of(f"https://127.0.0.1:{port}/v1") as client:
+
+        def call(_number):
+            with pytest.raises(KeptBusy):
+                client.call(MODEL, CALL, LONG, deadline=asked)
+
+        began = time.process_time()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(call, range(12)))
+        assert time.process_time() - began < 15
 
 
 def test_an_endless_reply_over_tls_ends_with_the_call(secure, certificate, monkeypatch):

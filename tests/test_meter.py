@@ -1,0 +1,102 @@
+"""What a thread takes of a processor, counted by itself and by others."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from svc.meter import NOTICED_S, SET_UP_S, Meter, Spare
+
+needs_clocks = pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="the system shows no thread's time to others"
+)
+
+
+def work(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def test_what_is_sent_and_the_usual_handshake_do_not_count() -> None:
+    used: list[float] = []
+    meter = Meter(used.append, lambda: True)
+    work(SET_UP_S / 4)
+    meter.pause()
+    work(0.02)
+    meter.count()
+    assert used == []
+    meter.go_on()
+    work(0.02)
+    meter.count()
+    assert 0.02 <= sum(used) < 0.04
+    meter.pause()
+    work(0.02)
+    meter.pause()
+    assert sum(used) < 0.04
+
+
+def test_a_long_handshake_counts() -> None:
+    used: list[float] = []
+    meter = Meter(used.append, lambda: True)
+    work(SET_UP_S + 0.02)
+    meter.pause()
+    assert 0.01 < sum(used) < 0.04
+
+
+@needs_clocks
+@pytest.mark.parametrize("handshakes", [False, True])
+def test_another_thread_sees_one_that_takes_more_than_there_is(handshakes: bool) -> None:
+    spare, seen = Spare(2 * NOTICED_S), threading.Event()
+    made: list[Meter] = []
+    there = threading.Event()
+
+    def busy() -> None:
+        made.append(Meter(spare.use, spare.has_left))
+        if not handshakes:
+            made[0].pause()
+            made[0].go_on()
+        there.set()
+        while not seen.is_set():
+            pass
+        made[0].pause()
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    assert there.wait(30)
+    give_up_at = time.monotonic() + 30
+    while not made[0].look():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+    assert not spare.has_left()
+    seen.set()
+    thread.join()
+    # Its clock is gone with it.
+    assert not made[0].look()
+
+
+@needs_clocks
+def test_one_that_takes_little_is_not_seen_though_others_have_taken_all() -> None:
+    meter = Meter(lambda _seconds: None, lambda: False)
+    meter.go_on()
+    work(NOTICED_S / 4)
+    assert not meter.look()
+    work(NOTICED_S)
+    assert meter.look()
+    meter.pause()
+    assert not meter.look()
+
+
+def test_what_has_come_allows_more_up_to_the_most() -> None:
+    spare = Spare(0.25)
+    spare.use(0.5)
+    assert not spare.has_left()
+    spare.give(0.125)
+    assert not spare.has_left()
+    spare.give(0.25)
+    assert spare.has_left()
+    spare.give(10)
+    spare.use(0.25)
+    assert not spare.has_left()
