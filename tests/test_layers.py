@@ -28,6 +28,7 @@ LEVELS = (
         "limits",
         "logs",
         "memo",
+        "meter",
         "names",
         "phrases",
         "pins",
