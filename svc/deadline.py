@@ -74,9 +74,13 @@ class ModelsAllowance:
         self._each = self._amount / models
 
     def use(self, model: str, amount: float) -> None:
-        """Take what was used for a model, whether it was there or not."""
+        """Take what was used for a model, whether it was there or not.
+
+        What a model uses beyond its part leaves the parts of others alone.
+        """
         with self._lock:
-            self._left -= amount
+            own = max(0.0, self._each - self._of[model])
+            self._left -= min(amount, own)
             self._of[model] += amount
 
     def has_left(self, model: str) -> bool:

@@ -188,10 +188,11 @@ TOKENS_BEYOND = 256
 REPLY_TEXT_CHARS = 262_144
 ALTERNATIVE_CHARS = 40
 
-# The tokens and alternatives that replies to one request keep together, of which its models have
-# equal parts, and how many a reply keeps in any case. Each takes up to 250 bytes.
-REPLIES_KEPT = 650_000
-REPLY_KEPT_ALWAYS = 1_024
+# The bytes that replies to one request keep together in memory, of which its models have equal
+# parts, and those that a reply keeps in any case. The labels of 64 questions with 20 options each,
+# in both orders, from a council, take 40 MB with all of their alternatives.
+REPLIES_KEPT = 64 * 1024 * 1024
+REPLY_KEPT_ALWAYS = 64 * 1024
 
 # What a provider's Batch API takes in one batch: lines, and bytes of their file.
 BATCH_LINES = 50_000

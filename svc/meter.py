@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 
-# A handshake, and a busy machine, take so much of a processor in any exchange, in seconds.
-SET_UP_S = 0.02
+# What it takes to set up an exchange, in seconds; a handshake takes half of it.
+SET_UP_S = 0.002
 
-# What one exchange has taken since it was sent, in seconds, before it is seen as busy.
-NOTICED_S = 0.05
+# What an exchange has taken beyond that, in seconds, before it is seen as busy.
+NOTICED_S = 0.003
 
 
 class Spare:
@@ -64,7 +64,7 @@ class Meter:
     def go_on(self) -> None:
         """Count from now on."""
         with self._lock:
-            self._counted_s, self._busy_s = time.thread_time(), 0.0
+            self._counted_s = time.thread_time()
 
     def count(self) -> None:
         """Count what was taken since it was counted last."""
@@ -79,6 +79,11 @@ class Meter:
                 return False
             self._count(time.clock_gettime(self._clock))
             return self._busy_s > NOTICED_S and not self._has_left()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether nothing is left that the exchange may take."""
+        return not self._has_left()
 
     def _count(self, now_s: float) -> None:
         if self._counted_s is not None and now_s > self._counted_s:

@@ -23,11 +23,10 @@ def work(seconds: float) -> None:
 def test_what_is_sent_and_the_usual_handshake_do_not_count() -> None:
     used: list[float] = []
     meter = Meter(used.append, lambda: True)
-    work(SET_UP_S / 4)
     meter.pause()
     work(0.02)
     meter.count()
-    assert used == []
+    assert sum(used) < 0.01
     meter.go_on()
     work(0.02)
     meter.count()
@@ -49,7 +48,7 @@ def test_a_long_handshake_counts() -> None:
 @needs_clocks
 @pytest.mark.parametrize("handshakes", [False, True])
 def test_another_thread_sees_one_that_takes_more_than_there_is(handshakes: bool) -> None:
-    spare, seen = Spare(2 * NOTICED_S), threading.Event()
+    spare, seen = Spare(0.1), threading.Event()
     made: list[Meter] = []
     there = threading.Event()
 
@@ -81,9 +80,8 @@ def test_another_thread_sees_one_that_takes_more_than_there_is(handshakes: bool)
 def test_one_that_takes_little_is_not_seen_though_others_have_taken_all() -> None:
     meter = Meter(lambda _seconds: None, lambda: False)
     meter.go_on()
-    work(NOTICED_S / 4)
-    assert not meter.look()
-    work(NOTICED_S)
+    assert meter.is_short and not meter.look()
+    work(2 * NOTICED_S)
     assert meter.look()
     meter.pause()
     assert not meter.look()

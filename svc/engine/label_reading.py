@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from svc import limits
-from svc.providers import Completion, Token
+from svc.providers import THOUGHT_ENDS, Completion, Token
 from svc.questions import LabelLine, Unreadable
 
 # How much probability a first position without a label must put on labels to count as an answer.
@@ -35,7 +35,6 @@ _SPECIAL = re.compile(
 )
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _JSON_BEGINS = ("{", "[", "`")
-_THOUGHT_ENDS = "</think>"
 _THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL)
 _THOUGHT_BEGINS = re.compile(r"\s*<(think|thinking|reasoning)>")
 # Marks that tokenizers write for a space and for a new line. The one that is taken out is the last,
@@ -176,7 +175,7 @@ def answer_tokens(completion: Completion) -> Sequence[Token]:
 
 def shows_thought(text: str) -> bool:
     """Whether a text holds a block of thought, or the end of one."""
-    return _THOUGHT_ENDS in text or _THOUGHT_BEGINS.match(text) is not None
+    return THOUGHT_ENDS in text or _THOUGHT_BEGINS.match(text) is not None
 
 
 def without_thought(text: str) -> str:
@@ -185,8 +184,8 @@ def without_thought(text: str) -> str:
         # The mark may stand in a value of the JSON.
         return text
     # The beginning of the block may stand in the prompt's template.
-    if _THOUGHT_ENDS in text:
-        return text.rpartition(_THOUGHT_ENDS)[2]
+    if THOUGHT_ENDS in text:
+        return text.rpartition(THOUGHT_ENDS)[2]
     if thought := _THOUGHT.match(text):
         return text[thought.end() :]
     return "" if _THOUGHT_BEGINS.match(text) else text

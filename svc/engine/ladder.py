@@ -94,8 +94,8 @@ class Climb:
         failed = [ladder.index(way) for way in self.failed if way in ladder]
         unread = [ladder.index(way) for way in self.unread if way in ladder]
         if failed:
-            # Whether the model needs the ways that failed is open, as one above them may work.
-            failed = sorted(failed + unread)
+            # Whether the model needs ways that failed is open, as an unread one above may work.
+            failed = sorted(failed + [way for way in unread if way < max(failed)])
         elif unread and rung.due:
             rung = rung.put_off()
         if worked in ladder:

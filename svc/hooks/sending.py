@@ -43,6 +43,9 @@ class Sender:
         """The status of the receiver's answer. Raises `Undelivered` and `RefusedTarget`."""
         give_up_at = time.monotonic() + self._seconds
         found = addresses(target, allow_private, self._resolve)
+        if target.scheme == "https":
+            # The authorities are read once, which is not the receiver's doing.
+            _tls()
         spare = Spare(limits.HOOK_PROCESSOR_S)
         meter = Meter(spare.use, spare.has_left)
         with self._watchdog.watching(_left(give_up_at), meter=meter) as watch:

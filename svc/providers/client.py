@@ -129,7 +129,7 @@ class Client:
                 reply = self._asked(model, *asked)
                 with self._long.reading(reply.body, model, deadline):
                     completion = self._completion(reply, model, call, sent, corrections)
-                coming.keep(completion.kept)
+                coming.keep(completion.kept_bytes)
                 return completion
         except ProviderError as error:
             self._tell("%s: %s: %s", visible(model.id), type(error).__name__, error)

@@ -127,10 +127,10 @@ class ComingReply:
         if beyond > 0 and not self.take(lambda: True, beyond):
             raise Unread(TOO_MUCH)
 
-    def keep(self, tokens: int) -> None:
-        """Take tokens that are kept until all replies of the request are there. Raises `Unread`."""
+    def keep(self, size: int) -> None:
+        """Take bytes that are kept until all replies of the request are there. Raises `Unread`."""
         kept = self._deadline.effort.kept
-        if tokens > limits.REPLY_KEPT_ALWAYS and not kept.take(self._model.id, tokens):
+        if size > limits.REPLY_KEPT_ALWAYS and not kept.take(self._model.id, size):
             raise Unread(TOO_MUCH)
 
     def __enter__(self) -> Self:

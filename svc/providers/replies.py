@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from sys import getsizeof
 from typing import Any, TypeGuard
 
 from svc import limits
@@ -30,6 +31,12 @@ NAME_CHARS = 200
 
 # How far above 1 rounding may push the sum of the alternatives' probabilities.
 _SUM_SLACK = 0.01
+
+# With this a block of thought ends. Where it begins may stand in the prompt's template.
+THOUGHT_ENDS = "</think>"
+
+# The bytes of memory of a token beside its text, and of an alternative.
+_TOKEN_BYTES, _PAIR_BYTES = 160, 88
 
 
 def parsed(data: bytes) -> Any:
@@ -103,10 +110,14 @@ class Completion:
     details: TokenDetails = NO_DETAILS
 
     @property
-    def kept(self) -> int:
-        """How many tokens it holds, alternatives among them."""
-        tokens = self.tokens or ()
-        return len(tokens) + sum(len(token.alternatives) for token in tokens)
+    def kept_bytes(self) -> int:
+        """About how many bytes of memory it takes."""
+        return getsizeof(self.text) + sum(
+            _TOKEN_BYTES
+            + getsizeof(token.text)
+            + sum([_PAIR_BYTES + getsizeof(text) for text, _ in token.alternatives])
+            for token in self.tokens or ()
+        )
 
 
 def decoded(body: bytes) -> Any:
@@ -281,7 +292,18 @@ def _tokens(logprobs: Any, most_tokens: int) -> tuple[Token, ...]:
         raise BadReply("200: log-probabilities of a text that is far longer than labels")
     if not tokens[0].tells and not any(token.tells for token in tokens):
         raise UnusableLogprobs("200: log-probabilities that say nothing")
-    return tokens
+    return _needed(tokens)
+
+
+def _needed(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The tokens, without the alternatives of those that can be no label: blanks, and thought."""
+    spelled = "".join([token.text for token in tokens])
+    thought, needed = spelled.rfind(THOUGHT_ENDS), []
+    for token in tokens:
+        is_needed = thought < 0 and token.text.strip()
+        needed.append(token if is_needed else Token(token.text, token.logprob, ()))
+        thought -= len(token.text)
+    return tuple(needed)
 
 
 def _token(item: Any) -> Token:

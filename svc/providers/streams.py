@@ -62,8 +62,10 @@ class _Streamed(Watched):
             self.connect()
         current_watch().follow(self.sock)
         current_watch().sending()
-        HTTPConnection.request(self, *args, **kwargs)
-        current_watch().sent()
+        try:
+            HTTPConnection.request(self, *args, **kwargs)
+        finally:
+            current_watch().sent()
 
 
 class _StreamedTLS(_Streamed, HTTPSConnection):

@@ -20,8 +20,9 @@ from svc.deadline import Deadline, Effort
 from svc.meter import Meter
 from svc.providers.line_pace import LINE_PACE, LinePace
 
-# The seconds between two looks at what calls under way take of a processor.
-LOOK_S = 0.1
+# The seconds between two looks at what calls under way take of a processor, and while there are
+# some of which nothing is left to take.
+LOOK_S, SHORT_LOOK_S = 0.1, 0.01
 
 _current = threading.local()
 
@@ -101,6 +102,11 @@ class Watch:
         """Note that the call was sent, or cut off: what its thread does now is for the reply."""
         if self._meter is not None:
             self._meter.go_on()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether nothing of a processor is left that the call may take."""
+        return self._meter is not None and self._meter.is_short
 
     def look(self) -> None:
         """Cut the call off where it takes more of a processor than there is."""
@@ -215,7 +221,8 @@ class Watchdog:
 
     def _add(self, watch: Watch) -> None:
         self._watches.add(watch)
-        if self._thread is None or self._closed or watch.at < self._wakes_at:
+        is_sooner = watch.is_short or watch.at < self._wakes_at
+        if self._thread is None or self._closed or is_sooner:
             with self._changed:
                 # Who closes it after this finds the call among the others.
                 watch.cancelled |= self._closed
@@ -239,8 +246,11 @@ class Watchdog:
                     if watch.at <= now and not watch.ended:
                         watch.expire()
                     watch.look()
-                running = (min(watch.at, now + LOOK_S) for watch in watches if not watch.ended)
-                self._wakes_at = min(running, default=math.inf)
+                running = [watch for watch in watches if not watch.ended]
+                self._wakes_at = min((watch.at for watch in running), default=math.inf)
+                if running:
+                    look_s = SHORT_LOOK_S if any(one.is_short for one in running) else LOOK_S
+                    self._wakes_at = min(self._wakes_at, now + look_s)
                 wait = None if math.isinf(self._wakes_at) else max(0.0, self._wakes_at - now)
                 self._changed.wait(wait)
 

@@ -48,7 +48,7 @@ SAID = {
     "may have {:,} and those of all its models": limits.MODEL_REPLIES_NAMED,
     "it keeps {:,} characters of each text": limits.REPLY_TEXT_CHARS,
     "of each text, {} of each alternative": limits.ALTERNATIVE_CHARS,
-    "and {:,} tokens with their": limits.REPLIES_KEPT,
+    "and {} MB in all": limits.REPLIES_KEPT // MIB,
     "A handshake beyond {} s": SET_UP_S,
     "Batch API may take {} s until": streams.SPARE_S,
     "within 10 s and {} s of a processor": limits.HOOK_PROCESSOR_S,

@@ -201,6 +201,14 @@ def test_an_unread_reply_above_one_that_failed_is_no_more_than_a_failure(
             assert memory.of(M).labels.index == 2
 
 
+def test_an_unread_reply_below_one_that_failed_is_no_failure(memory: TraitMemory) -> None:
+    climb = Climb(memory.of(M))
+    climb.note_failure(LINES, [BadReply()])
+    climb.note_failure(SINGLE, [Unread()])
+    climb.settle(memory, M, SCHEMA)
+    assert memory.of(M).labels.index == 1
+
+
 def test_the_top_that_is_tried_again_and_not_read_is_put_off(memory: TraitMemory) -> None:
     memory.change(M, lambda _: at(labels=1, due=True))
     assert memory.of(M).labels.due

@@ -170,7 +170,7 @@ def test_replies_of_one_model_leave_what_is_read_to_those_of_others() -> None:
     assert Deadline(60.0).effort.parts.take("alone", most)
 
 
-def test_no_more_tokens_are_kept_than_the_models_of_a_request_have_together() -> None:
+def test_no_more_is_kept_than_the_models_of_a_request_have_together() -> None:
     long, asked, most = LongReplies(), Deadline(60.0), limits.REPLIES_KEPT
     asked.effort.share(2)
     with long.coming(M, asked) as first, long.coming(HONEST, asked) as second:
@@ -194,6 +194,16 @@ def test_a_reply_that_is_there_already_takes_its_bytes_and_no_time() -> None:
         more.take_whole(3 * parts * limits.REPLY_BYTES_A_PART)
     with long.coming(M, asked) as short:
         short.take_whole(parts * limits.REPLY_BYTES_A_PART)
+
+
+def test_what_a_model_takes_beyond_its_part_leaves_the_parts_of_others() -> None:
+    effort = Effort()
+    effort.share(2)
+    effort.replies_s.use(M.id, 10 * limits.REPLIES_PROCESSOR_S)
+    assert not effort.replies_s.has_left(M.id) and effort.replies_s.has_left(HONEST.id)
+    effort.replies_s.use(HONEST.id, limits.REPLIES_PROCESSOR_S / 2)
+    assert not effort.replies_s.has_left(HONEST.id)
+    assert not effort.replies_s.has_left("another")
 
 
 def test_a_provider_whose_replies_drip_leaves_room_to_others() -> None:

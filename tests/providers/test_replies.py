@@ -285,7 +285,7 @@ def test_a_single_alternative_is_used_where_it_is_not_certain():
 
 
 def test_fewer_alternatives_than_asked_for_are_used():
-    content = [position({"\n": 1.0}), position({"A": 0.6, "B": 0.3})]
+    content = [position({"C": 1.0}), position({"A": 0.6, "B": 0.3})]
     answer = ask(logprobs(content), call=LOGPROBS)
     assert [len(token.alternatives) for token in answer.tokens] == [1, 2]
 
@@ -1163,9 +1163,28 @@ def test_of_a_long_text_and_of_long_alternatives_only_the_beginning_is_kept(wide
     alternatives = [text for text, _ in kept.tokens[0].alternatives]
     assert alternatives == ["A", "A" + 39 * "a", "B" + 39 * "a"]
     assert len(alternatives[1]) == limits.ALTERNATIVE_CHARS
-    assert kept.kept == 4
+    assert kept.kept_bytes < 1_500
     said = ask(completion(long))
-    assert said.text == long[: limits.REPLY_TEXT_CHARS] and said.kept == 0
+    assert said.text == long[: limits.REPLY_TEXT_CHARS]
+    assert said.kept_bytes < limits.REPLY_TEXT_CHARS + 100
+
+
+def test_what_is_kept_is_counted_as_its_memory():
+    """One character beyond U+FFFF has all of a text take four bytes each."""
+    narrow = ask(completion("A", [SURE] * 10), call=LOGPROBS).kept_bytes
+    wide = ask(completion("A", [{"A\U0001f600" + 30 * "b": 0.9, "B": 0.1}] * 10), call=LOGPROBS)
+    assert narrow > 10 * (2 * 100 + 160) and wide.kept_bytes > narrow + 10 * 2 * 128
+
+
+@pytest.mark.parametrize(
+    "thought", [["<think>", " so", "</think>", "\n"], [" so", "</", "think", ">", " \n"]]
+)
+def test_alternatives_are_kept_where_a_label_may_stand(thought):
+    tokens = [{one: 0.9, "x": 0.1} for one in (*thought, "A", "\n", "B")]
+    read = ask(completion("".join(thought) + "A\nB", tokens), call=LOGPROBS).tokens
+    assert [token.text for token in read] == [*thought, "A", "\n", "B"]
+    held = {token.text for token in read if token.alternatives}
+    assert {"A", "B"} <= held <= {"A", "B", "think", ">"}
 
 
 def test_tokens_that_spell_far_more_than_labels_are_no_reply():
