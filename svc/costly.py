@@ -77,12 +77,6 @@ class Places:
         self._keys: dict[str | None, threading.Semaphore] = {}
 
     @contextlib.contextmanager
-    def place(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
-        """Have one in the block. Raises `Timeout` where none is free before the deadline."""
-        with held(self._of(key_id), deadline):
-            yield
-
-    @contextlib.contextmanager
     def place_now(self, key_id: str | None, what: str) -> Iterator[None]:
         """Have one in the block, for requests of which `what` says which. Raises `RateLimited`."""
         places = self._of(key_id)

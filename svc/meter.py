@@ -10,11 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
-# What it takes to set up an exchange, in seconds; a handshake takes half of it.
-SET_UP_S = 0.002
-
-# What an exchange has taken beyond that, in seconds, before it is seen as busy.
-NOTICED_S = 0.003
+# What an exchange has taken, in seconds, before it is seen as busy.
+NOTICED_S = 0.005
 
 
 class Spare:
@@ -37,10 +34,7 @@ class Spare:
 
 
 class Meter:
-    """Counts the processor time of the thread that makes it, but for what it takes to send.
-
-    The handshake counts as far as it takes longer than usual.
-    """
+    """Counts the processor time of the thread that makes it, from when it is told to go on."""
 
     __slots__ = ("_busy_s", "_clock", "_counted_s", "_has_left", "_lock", "_use")
 
@@ -51,7 +45,7 @@ class Meter:
         clock_of = getattr(time, "pthread_getcpuclockid", None)
         self._clock = clock_of and clock_of(threading.get_ident())
         # Up to where it is counted; None while it is not.
-        self._counted_s: float | None = time.thread_time() + SET_UP_S
+        self._counted_s: float | None = None
         self._busy_s = 0.0
         self._lock = threading.Lock()
 

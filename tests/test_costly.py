@@ -323,16 +323,6 @@ def test_what_is_paced_is_done_at_once_unless_a_pause_is_on(machine: Machine) ->
         pass
 
 
-def test_a_key_has_so_many_places_and_the_next_one_waits_for_its_own() -> None:
-    places = Places(2)
-    soon = Deadline(0.05)
-    with places.place("one", soon), places.place("one", soon), places.place("other", soon):
-        with pytest.raises(Timeout), places.place("one", soon):
-            pass
-    with places.place("one", Deadline(0.05)):
-        pass
-
-
 def test_who_does_not_wait_for_a_place_is_told_when_to_come_again() -> None:
     places = Places(2)
     with places.place_now("one", "things"), places.place_now("one", "things"):

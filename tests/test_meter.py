@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from svc.meter import NOTICED_S, SET_UP_S, Meter, Spare
+from svc.meter import NOTICED_S, Meter, Spare
 
 needs_clocks = pytest.mark.skipif(
     not hasattr(time, "pthread_getcpuclockid"), reason="the system shows no thread's time to others"
@@ -20,43 +20,30 @@ def work(seconds: float) -> None:
         pass
 
 
-def test_what_is_sent_and_the_usual_handshake_do_not_count() -> None:
+def test_it_counts_from_when_it_is_told_to_go_on_until_it_is_told_to_pause() -> None:
     used: list[float] = []
     meter = Meter(used.append, lambda: True)
-    meter.pause()
     work(0.02)
     meter.count()
-    assert sum(used) < 0.01
-    meter.go_on()
-    work(0.02)
-    meter.count()
-    assert 0.02 <= sum(used) < 0.04
-    meter.pause()
-    work(0.02)
-    meter.pause()
-    assert sum(used) < 0.04
-
-
-def test_a_long_handshake_counts() -> None:
-    used: list[float] = []
-    meter = Meter(used.append, lambda: True)
-    work(SET_UP_S + 0.02)
-    meter.pause()
-    assert 0.01 < sum(used) < 0.04
+    assert used == []
+    for total in (0.02, 0.04):
+        meter.go_on()
+        work(0.02)
+        meter.pause()
+        work(0.02)
+        meter.count()
+        assert total <= sum(used) < total + 0.015
 
 
 @needs_clocks
-@pytest.mark.parametrize("handshakes", [False, True])
-def test_another_thread_sees_one_that_takes_more_than_there_is(handshakes: bool) -> None:
+def test_another_thread_sees_one_that_takes_more_than_there_is() -> None:
     spare, seen = Spare(0.1), threading.Event()
     made: list[Meter] = []
     there = threading.Event()
 
     def busy() -> None:
         made.append(Meter(spare.use, spare.has_left))
-        if not handshakes:
-            made[0].pause()
-            made[0].go_on()
+        made[0].go_on()
         there.set()
         while not seen.is_set():
             pass

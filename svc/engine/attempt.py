@@ -13,8 +13,6 @@ from svc.engine.label_reading import (
     answer_tokens,
     read_lines,
     read_single,
-    shows_thought,
-    without_thought,
 )
 from svc.errors import ApiError
 from svc.phrases import visible
@@ -32,6 +30,8 @@ from svc.providers import (
     Unanswerable,
     Unread,
     Way,
+    shows_thought,
+    without_thought,
 )
 from svc.questions import LabelLine, LabelQuestion, Reading, Unreadable
 from svc.records import Model

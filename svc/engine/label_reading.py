@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from svc import limits
-from svc.providers import THOUGHT_ENDS, Completion, Token
+from svc.providers import Completion, Token, without_thought
 from svc.questions import LabelLine, Unreadable
 
 # How much probability a first position without a label must put on labels to count as an answer.
@@ -34,9 +34,6 @@ _SPECIAL = re.compile(
     r"|bytes:(?:\\x[0-9a-f]{2})+"
 )
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
-_JSON_BEGINS = ("{", "[", "`")
-_THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL)
-_THOUGHT_BEGINS = re.compile(r"\s*<(think|thinking|reasoning)>")
 # Marks that tokenizers write for a space and for a new line. The one that is taken out is the last,
 # as what is around it could become another mark.
 _MARKS = {"\u2581": " ", "\u0120": " ", "\u010a": "\n", "<0x0A>": "\n", "\r": ""}
@@ -171,24 +168,6 @@ def answer_tokens(completion: Completion) -> Sequence[Token]:
         if left == 0:
             return tokens[start:]
     raise Unreadable("the log-probabilities are not those of the reply's text")
-
-
-def shows_thought(text: str) -> bool:
-    """Whether a text holds a block of thought, or the end of one."""
-    return THOUGHT_ENDS in text or _THOUGHT_BEGINS.match(text) is not None
-
-
-def without_thought(text: str) -> str:
-    """The text after a block of thought; empty where the thought never ends."""
-    if text.lstrip()[:1] in _JSON_BEGINS:
-        # The mark may stand in a value of the JSON.
-        return text
-    # The beginning of the block may stand in the prompt's template.
-    if THOUGHT_ENDS in text:
-        return text.rpartition(THOUGHT_ENDS)[2]
-    if thought := _THOUGHT.match(text):
-        return text[thought.end() :]
-    return "" if _THOUGHT_BEGINS.match(text) else text
 
 
 class _TokenText:

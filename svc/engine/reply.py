@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from svc import limits
-from svc.engine.label_reading import without_thought
 from svc.engine.prompt import member
 from svc.jsontext import JsonObject, near_float
+from svc.providers import without_thought
 from svc.questions import (
     BOTH,
     LabelLine,

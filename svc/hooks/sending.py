@@ -83,6 +83,7 @@ class _Connection(HTTPConnection):
         self.sock = self._connected()
         # Before the handshake, which reads for as long as anything comes.
         self._watch.hold(self.sock)
+        self._watch.connected()
         if self._target.scheme == "https":
             self.sock.settimeout(_left(self._give_up_at))
             # It closes the socket below where this fails.

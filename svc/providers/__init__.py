@@ -42,8 +42,9 @@ from svc.providers.prices import TokenUsage, price_of, price_variable
 from svc.providers.protocol import DecisionCall
 from svc.providers.refusals import LIMITS
 from svc.providers.replays import ReplayClient, Replies
-from svc.providers.replies import THOUGHT_ENDS, Completion, Reply, Token
+from svc.providers.replies import Completion, Reply, Token
 from svc.providers.routing import Router
+from svc.providers.thought import shows_thought, without_thought
 from svc.providers.traits import (
     JSON_WAYS,
     LABEL_WAYS,
@@ -72,7 +73,6 @@ __all__ = [
     "LIMITS",
     "NO_CORRECTIONS",
     "TAKE_TOO_LONG",
-    "THOUGHT_ENDS",
     "WINDOW_HOURS",
     "Admission",
     "BadReply",
@@ -130,5 +130,7 @@ __all__ = [
     "price_before",
     "price_of",
     "price_variable",
+    "shows_thought",
     "trusted",
+    "without_thought",
 ]

@@ -14,6 +14,7 @@ from svc.jsontext import INT_DIGITS, has_long_numbers, has_more_parts, near_floa
 from svc.providers.error_text import read_error, read_inner_error
 from svc.providers.failures import BadReply, Cut, ProviderError, UnusableLogprobs, Withheld
 from svc.providers.refusals import SentCall, failure
+from svc.providers.thought import without_thought
 from svc.usage import NO_DETAILS, StatedUsage, TokenDetails
 
 # Servers send this logprob or a lower one for a probability that they do not have.
@@ -32,8 +33,9 @@ NAME_CHARS = 200
 # How far above 1 rounding may push the sum of the alternatives' probabilities.
 _SUM_SLACK = 0.01
 
-# With this a block of thought ends. Where it begins may stand in the prompt's template.
-THOUGHT_ENDS = "</think>"
+# A new line has one character in a text, and up to so many in the tokens that spell it: `<0x0A>`.
+# Tokens may spell so many more that are not in the text, such as the mark of its end.
+_SPELLED, _SPELLED_MORE = 8, 64
 
 # The bytes of memory of a token beside its text, and of an alternative.
 _TOKEN_BYTES, _PAIR_BYTES = 160, 88
@@ -162,7 +164,9 @@ def read_chat(payload: Any, logprobs: bool, most_tokens: int) -> Completion:
     if not choice:
         raise BadReply("200: no completion in the reply")
     text = _content(choice)
-    tokens = _tokens(choice.get("logprobs"), most_tokens) if logprobs else None
+    tokens = None
+    if logprobs:
+        tokens = _needed(text, _tokens(choice.get("logprobs"), most_tokens))
     usage = payload.get("usage")
     used = read_usage(usage, CHAT_COUNTS)
     cut = choice.get("finish_reason") == "length"
@@ -292,17 +296,21 @@ def _tokens(logprobs: Any, most_tokens: int) -> tuple[Token, ...]:
         raise BadReply("200: log-probabilities of a text that is far longer than labels")
     if not tokens[0].tells and not any(token.tells for token in tokens):
         raise UnusableLogprobs("200: log-probabilities that say nothing")
-    return _needed(tokens)
+    return tokens
 
 
-def _needed(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """The tokens, without the alternatives of those that can be no label: blanks, and thought."""
-    spelled = "".join([token.text for token in tokens])
-    thought, needed = spelled.rfind(THOUGHT_ENDS), []
+def _needed(text: str, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The tokens, without the alternatives of those that can be no label: blanks, and thought.
+
+    Thought may stand before the answer in the text, or in the tokens alone.
+    """
+    answer = _SPELLED * len(without_thought(text)) + _SPELLED_MORE
+    left = sum(len(token.text) for token in tokens) - answer
+    needed = []
     for token in tokens:
-        is_needed = thought < 0 and token.text.strip()
+        left -= len(token.text)
+        is_needed = left < 0 and token.text.strip()
         needed.append(token if is_needed else Token(token.text, token.logprob, ()))
-        thought -= len(token.text)
     return tuple(needed)
 
 

@@ -99,6 +99,8 @@ class Watched(Joined):
         """Connect to the first address that answers, each given its share of the time."""
         watch, failure = current_watch(), OSError("the name has no address")
         addresses = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
+        # A name may have thousands, each of which takes time to try.
+        addresses = addresses[: limits.ADDRESSES_TRIED]
         for tried, (family, kind, protocol, _, address) in enumerate(addresses):
             try:
                 share = watch.left() / (len(addresses) - tried)
@@ -115,6 +117,7 @@ class Watched(Joined):
             sock.settimeout(timeout_s)
             current_watch().hold(sock)
             sock.connect(address)
+            current_watch().connected()
             sock.settimeout(self.timeout)
         except OSError:
             sock.close()

@@ -93,6 +93,11 @@ class Watch:
             self._sock = getattr(sock, "socket", sock)
             self._shut_if_ended()
 
+    def connected(self) -> None:
+        """Note that a connection is there: what its thread does now is for a handshake."""
+        if self._meter is not None:
+            self._meter.go_on()
+
     def sending(self) -> None:
         """Note that the call is sent from now on."""
         if self._meter is not None:

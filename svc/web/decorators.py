@@ -45,8 +45,9 @@ _NAME = "description"  # of the attribute of a view that holds what was said of 
 MODEL_FAILURES = (502, 504)  # how a route can fail that asks models
 _UNREADABLE = (408, 415, 422)  # how a route with a body can fail besides all others
 
-# The bodies of a key, other than small ones, that a worker has in its memory before they are read.
-ARRIVING = 4
+# What the bodies of a key, other than small ones, have together in the memory of a worker before
+# they are read, in bytes. One of unknown length counts as a quarter, and none as more.
+ARRIVING_BYTES = 64 * 1024 * 1024
 
 # The requests for metrics that a key has under way in a worker: two servers may collect them, and
 # threads are left that tell whether the worker lives.
@@ -63,7 +64,7 @@ UNNOTICED_S = 0.02
 USUAL_S = 0.005
 
 _NO_PLACE = nullcontext()
-_arriving = Places(ARRIVING)
+_arriving: dict[str | None, Shares] = {}
 _bodies = Shares(limits.BODIES_BYTES)
 _reading = CostlyWork(SMALL_BYTES)
 _holding = CostlyWork(SMALL_BYTES)
@@ -132,11 +133,13 @@ def body(
 
 
 def _place(key_id: str | None, deadline: Deadline) -> AbstractContextManager[None]:
-    """A place for a body that is not small, while it is read."""
+    """Room for a body that is not small, while it comes in and is read."""
     announced = request.content_length
     if announced is not None and announced <= SMALL_BYTES:
         return _NO_PLACE
-    return _arriving.place(key_id, deadline)
+    most = ARRIVING_BYTES // 4
+    own = _arriving.setdefault(key_id, Shares(ARRIVING_BYTES))
+    return own.held(None, most if announced is None else min(announced, most), deadline)
 
 
 def _room(key_id: str | None, size: int, deadline: Deadline) -> AbstractContextManager[None]:

@@ -8,8 +8,8 @@ import pytest
 
 from svc import limits
 from svc.engine import ask, reply
-from svc.meter import SET_UP_S
 from svc.providers import streams
+from svc.web.decorators import ARRIVING_BYTES
 
 ROOT = Path(__file__).parents[2]
 MIB, KIB = 1024 * 1024, 1024
@@ -46,10 +46,10 @@ SAID = {
     "Replies of over {:,} members are read one": limits.REPLY_PARTS_ALWAYS_READ,
     "so are texts of over {:,} characters": ask.SMALL_CHARS,
     "may have {:,} and those of all its models": limits.MODEL_REPLIES_NAMED,
+    "that come in or wait have {} MB of": ARRIVING_BYTES // MIB,
     "it keeps {:,} characters of each text": limits.REPLY_TEXT_CHARS,
     "of each text, {} of each alternative": limits.ALTERNATIVE_CHARS,
     "and {} MB in all": limits.REPLIES_KEPT // MIB,
-    "A handshake beyond {} s": SET_UP_S,
     "Batch API may take {} s until": streams.SPARE_S,
     "within 10 s and {} s of a processor": limits.HOOK_PROCESSOR_S,
     "those of all its models {:,}; replies": limits.REPLIES_NAMED,

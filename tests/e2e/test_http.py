@@ -6,7 +6,7 @@ import gzip
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPResponse
 from urllib.parse import urlsplit
 
@@ -164,6 +164,22 @@ def test_a_connection_goes_on_after_a_refusal(server: Server) -> None:
 def test_what_is_no_valid_http_is_400_in_the_error_shape(server: Server, wire: bytes) -> None:
     status, body = exchange(server, wire)
     assert (status, body["error"]["type"]) == (400, "invalid_json")
+
+
+def test_bodies_that_come_slowly_do_not_hold_up_those_of_their_size(server: Server) -> None:
+    """Eight of 90 KB, all but the last bytes of which are there."""
+    body = json.dumps({**decision(), "state": 90_000 * "x"}).encode()
+    head = POST + b"Content-Length: %d\r\n\r\n" % len(body)
+    with ExitStack() as slow:
+        begun = [slow.enter_context(connected(server)) for _ in range(8)]
+        for sock in begun:
+            sock.sendall(head + body[:-10])
+        status, _ = exchange(server, head + body)
+        assert status == 200
+        for sock in begun:
+            sock.sendall(body[-10:])
+            with read(sock) as response:
+                assert response.status == 200
 
 
 def test_a_caller_who_goes_away_half_way_harms_nobody(server: Server) -> None:

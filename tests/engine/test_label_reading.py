@@ -18,10 +18,9 @@ from svc.engine.label_reading import (
     answer_tokens,
     read_lines,
     read_single,
-    shows_thought,
-    without_thought,
 )
 from svc.providers.replies import Completion, Token
+from svc.providers.thought import shows_thought, without_thought
 from svc.questions import LabelLine, Unreadable
 from tests.engine.tokens import sure, token
 

@@ -3,6 +3,7 @@
 import json
 import math
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 import requests
@@ -1171,20 +1172,32 @@ def test_of_a_long_text_and_of_long_alternatives_only_the_beginning_is_kept(wide
 
 def test_what_is_kept_is_counted_as_its_memory():
     """One character beyond U+FFFF has all of a text take four bytes each."""
-    narrow = ask(completion("A", [SURE] * 10), call=LOGPROBS).kept_bytes
-    wide = ask(completion("A", [{"A\U0001f600" + 30 * "b": 0.9, "B": 0.1}] * 10), call=LOGPROBS)
-    assert narrow > 10 * (2 * 100 + 160) and wide.kept_bytes > narrow + 10 * 2 * 128
+    long = "A" + 30 * "b"
+    narrow, wide = (
+        ask(completion(10 * text, [{text: 0.9, "B": 0.1}] * 10), call=LOGPROBS).kept_bytes
+        for text in (long, long + "\U0001f600")
+    )
+    assert 3_000 < narrow < wide - 1_000
 
 
-@pytest.mark.parametrize(
-    "thought", [["<think>", " so", "</think>", "\n"], [" so", "</", "think", ">", " \n"]]
-)
-def test_alternatives_are_kept_where_a_label_may_stand(thought):
-    tokens = [{one: 0.9, "x": 0.1} for one in (*thought, "A", "\n", "B")]
-    read = ask(completion("".join(thought) + "A\nB", tokens), call=LOGPROBS).tokens
-    assert [token.text for token in read] == [*thought, "A", "\n", "B"]
-    held = {token.text for token in read if token.alternatives}
-    assert {"A", "B"} <= held <= {"A", "B", "think", ">"}
+@pytest.mark.parametrize("ends", [["</think>"], ["</", "think", ">"], None])
+@pytest.mark.parametrize("newline", ["\n", "<0x0A>"])
+def test_alternatives_are_kept_where_a_label_may_stand(ends, newline):
+    """Thought before the answer may stand in the text, or in the tokens alone."""
+    labels = ["A", newline] * 300
+    thought = [" thought"] * 1_000 + (ends or [])
+    tokens = [{one: 0.9, "x": 0.1} for one in (*thought, *labels)]
+    shown = "".join(thought if ends else ()) + "A\n" * 300
+    many = replace(LOGPROBS, max_tokens=2_000)
+    read = ask(completion(shown, tokens), call=many).tokens
+    assert [token.text for token in read] == [*thought, *labels]
+    held = [token.text for token in read if token.alternatives]
+    assert held.count("A") == 300 and held.count(" thought") < 700
+    assert "\n" not in held
+    short = [{one: 0.9, "x": 0.1} for one in (*thought, "A")]
+    shown = "".join(thought if ends else ()) + "A"
+    read = ask(completion(shown, short), call=many).tokens
+    assert read[-1].alternatives and sum(bool(one.alternatives) for one in read) < 20
 
 
 def test_tokens_that_spell_far_more_than_labels_are_no_reply():

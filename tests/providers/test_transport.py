@@ -2,12 +2,14 @@
 
 import base64
 import gzip
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import pytest
+import requests
 
 from svc import __version__, limits
 from svc.providers.transport import Transport
@@ -49,6 +51,30 @@ def test_a_request_has_these_headers_and_no_other():
     }
     assert asked == {**common, "authorization": "Bearer k-1", "content-length": "8"}
     assert listed == common
+
+
+def test_of_a_name_with_thousands_of_addresses_a_few_are_tried(monkeypatch):
+    """Each takes time, and whoever answers for a name may list as many as a reply of DNS has."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    tried = []
+
+    class Counting(socket.socket):
+        def connect(self, address):
+            tried.append(address)
+            super().connect(address)
+
+    kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+    listed = [(*kind, (f"127.0.{n // 250}.{1 + n % 250}", port)) for n in range(4_000)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_more: listed)
+    monkeypatch.setattr(socket, "socket", Counting)
+    with sessions(f"http://many.example:{port}/v1") as post:
+        with pytest.raises(requests.ConnectionError):
+            post()
+        pytest.raises(requests.ConnectionError),
+    ):
+        post()
+    assert len(tried) == limits.ADDRESSES_TRIED
 
 
 def test_nothing_of_one_call_is_left_in_the_next():
