@@ -91,7 +91,7 @@ class ModelsAllowance:
 class Effort:
     """How much may be read and sent again for a request, counted by all of its calls together.
 
-    `parts` are what replies hold, `kept` the tokens that are kept of them, `named` the labels that
+    `parts` are what replies hold, `kept` the bytes that are kept of them, `named` the labels that
     those in JSON name, and `lines` those around what they hold, beyond the ones that are always
     read. `sent_again` are bytes of calls that failed. `replies_s` are the seconds of a processor
     that replies take, from when their calls were sent; once they are used up, short ones alone are
