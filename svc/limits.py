@@ -162,11 +162,12 @@ REPLY_LINES_A_SECOND = 20_000
 # What the replies to one request may hold together, of which its models have equal parts: members
 # and elements of their JSON, and one for so many bytes. One reply holds no more than the second
 # figure, as many as 2,000 tokens of thought have with twenty alternatives and their bytes each. One
-# that is no larger than the last figure is always read.
+# that is no larger than the last two figures is always read.
 REPLIES_PARTS = 8_000_000
 REPLY_PARTS = 750_000
 REPLY_BYTES_A_PART = 32
 REPLY_PARTS_ALWAYS_READ = 4_096
+REPLY_BYTES_ALWAYS_READ = REPLY_PARTS_ALWAYS_READ * REPLY_BYTES_A_PART
 
 # The seconds of a processor that the replies to one request may take, from when their calls were
 # sent until they are read. Its models have equal parts of it, or a fifth where they are more than a

@@ -51,10 +51,8 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
 
         One that takes the place of another takes room of the same account.
         """
-        found = self._kept.get((owner, key))
-        if found is not None:
-            account = found[2]
-        self.remove(owner, key)
+        before = self.remove(owner, key)
+        account = account if before is None else before
         account, weight = owner if account is None else account, self._weigh(value)
         self._kept[owner, key] = value, weight, account
         self._places.setdefault(account, OrderedDict())[owner, key] = None
@@ -68,11 +66,11 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
             self.remove(*given_up[-1])
         return given_up
 
-    def remove(self, owner: OwnerT, key: KeyT) -> None:
-        """Keep it no longer, if it is kept."""
+    def remove(self, owner: OwnerT, key: KeyT) -> Hashable:
+        """Keep it no longer; the account that it took room of, None where it was not kept."""
         place = (owner, key)
         if place not in self._kept:
-            return
+            return None
         _, weight, account = self._kept.pop(place)
         self._weight -= weight
         self._weights[account] -= weight
@@ -81,6 +79,7 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
             self._large = self._another_large(account)
         if not self._places[account]:
             del self._places[account], self._weights[account]
+        return account
 
     def _another_large(self, account: Hashable) -> tuple[Hashable] | None:
         """Another account with more than half, which may be where two values are heavy."""

@@ -8,29 +8,24 @@ import time
 import pytest
 
 from svc.meter import NOTICED_S, Meter, Spare
+from tests.busy import use_processor
 
 needs_clocks = pytest.mark.skipif(
     not hasattr(time, "pthread_getcpuclockid"), reason="the system shows no thread's time to others"
 )
 
 
-def work(seconds: float) -> None:
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
-        pass
-
-
 def test_it_counts_from_when_it_is_told_to_go_on_until_it_is_told_to_pause() -> None:
     used: list[float] = []
     meter = Meter(used.append, lambda: True)
-    work(0.02)
+    use_processor(0.02)
     meter.count()
     assert used == []
     for total in (0.02, 0.04):
         meter.go_on()
-        work(0.02)
+        use_processor(0.02)
         meter.pause()
-        work(0.02)
+        use_processor(0.02)
         meter.count()
         assert total <= sum(used) < total + 0.015
 
@@ -68,7 +63,7 @@ def test_one_that_takes_little_is_not_seen_though_others_have_taken_all() -> Non
     meter = Meter(lambda _seconds: None, lambda: False)
     meter.go_on()
     assert meter.is_short and not meter.look()
-    work(2 * NOTICED_S)
+    use_processor(2 * NOTICED_S)
     assert meter.look()
     meter.pause()
     assert not meter.look()

@@ -123,7 +123,7 @@ class ComingReply:
         Nothing counts that is done for it: each time it is read the same has to come of it.
         """
         self.meter.pause()
-        beyond = size - limits.REPLY_PARTS_ALWAYS_READ * limits.REPLY_BYTES_A_PART
+        beyond = size - limits.REPLY_BYTES_ALWAYS_READ
         if beyond > 0 and not self.take(lambda: True, beyond):
             raise Unread(TOO_MUCH)
 

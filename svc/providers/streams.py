@@ -18,7 +18,7 @@ from svc.providers.client import broken
 from svc.providers.failures import CallTimedOut, KeptBusy, ProviderError
 from svc.providers.replies import Reply
 from svc.providers.transport import ENCODINGS, Adapter, Encoded, Session, Watched, trusted
-from svc.providers.watchdog import Watchdog, current_watch
+from svc.providers.watchdog import Watchdog
 from svc.wire import LongResponse, TooLong
 
 # Seconds until a connection is there, and between two pieces of what is sent or comes.
@@ -57,15 +57,8 @@ class _Streamed(Watched):
         return super()._open(kind, address, min(timeout_s, self.timeout or timeout_s))
 
     # What the other kind does besides is to put a body together in memory.
-    def request(self, *args: Any, **kwargs: Any) -> None:
-        if self.sock is None:
-            self.connect()
-        current_watch().follow(self.sock)
-        current_watch().sending()
-        try:
-            HTTPConnection.request(self, *args, **kwargs)
-        finally:
-            current_watch().sent()
+    def transmit(self, *args: Any, **kwargs: Any) -> None:
+        HTTPConnection.request(self, *args, **kwargs)
 
 
 class _StreamedTLS(_Streamed, HTTPSConnection):

@@ -49,9 +49,6 @@ _NO_MORE: Mapping[str, str] = {}
 ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _CHUNK_BYTES = 65_536
 
-# So many bytes of a reply are always read.
-REPLY_BYTES_ALWAYS_READ = limits.REPLY_PARTS_ALWAYS_READ * limits.REPLY_BYTES_A_PART
-
 
 class Encoded(Exception):
     """The reply is compressed in a way that was not requested, or is damaged."""
@@ -131,10 +128,14 @@ class Watched(Joined):
         current_watch().follow(self.sock)
         current_watch().sending()
         try:
-            super().request(*args, **kwargs)
+            self.transmit(*args, **kwargs)
         finally:
             # Of a call that is cut off while it is sent a reply may have come.
             current_watch().sent()
+
+    def transmit(self, *args: Any, **kwargs: Any) -> None:
+        """Send a request on a connection that is there."""
+        super().request(*args, **kwargs)
 
 
 class _WatchedTLS(Watched, HTTPSConnection):
@@ -327,7 +328,7 @@ def _read(raw: Any, take: Callable[[int], bool]) -> bytes:
         size += len(chunk)
         if size > limits.REPLY_BYTES:
             raise TooLong
-        if size > REPLY_BYTES_ALWAYS_READ and not take(len(chunk)):
+        if size > limits.REPLY_BYTES_ALWAYS_READ and not take(len(chunk)):
             raise TooMuch
         if raw.length_remaining == 0:
             break
@@ -348,8 +349,8 @@ def unpacked(data: bytes, encoding: str, take: Callable[[int], bool] = lambda _s
     window = zlib.MAX_WBITS | 32
     unpacking = zlib.decompressobj(window)
     try:
-        first = unpacking.decompress(data, REPLY_BYTES_ALWAYS_READ)
-        if len(first) < REPLY_BYTES_ALWAYS_READ:
+        first = unpacking.decompress(data, limits.REPLY_BYTES_ALWAYS_READ)
+        if len(first) < limits.REPLY_BYTES_ALWAYS_READ:
             return first
         # How long it becomes shows only as it is unpacked.
         if not take(0):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPResponse
@@ -179,6 +180,24 @@ def test_bodies_that_come_slowly_do_not_hold_up_those_of_their_size(server: Serv
         for sock in begun:
             sock.sendall(body[-10:])
             with read(sock) as response:
+                assert response.status == 200
+
+
+def test_the_fifth_body_of_unknown_length_waits_for_the_end_of_another(server: Server) -> None:
+    """Each counts as a quarter of what the bodies of a key may have in memory."""
+    with ExitStack() as slow:
+        begun = [slow.enter_context(connected(server)) for _ in range(4)]
+        for sock in begun:
+            sock.sendall(CHUNKED + b"\r\n" + chunks(GOOD)[:40])
+        time.sleep(0.5)
+        with connected(server) as fifth:
+            fifth.sendall(CHUNKED + b"\r\n" + chunks(GOOD))
+            fifth.settimeout(1.0)
+            with pytest.raises(TimeoutError):
+                fifth.recv(1)
+            begun[0].close()
+            fifth.settimeout(20.0)
+            with read(fifth) as response:
                 assert response.status == 200
 
 

@@ -13,8 +13,9 @@ from svc import limits
 from svc.deadline import Deadline, Effort, ModelsAllowance
 from svc.providers.failures import BadReply, CallTimedOut, Unread
 from svc.providers.long_replies import TOO_MUCH, LongReplies
-from svc.providers.transport import REPLY_BYTES_ALWAYS_READ, TooMuch, unpacked
+from svc.providers.transport import TooMuch, unpacked
 from svc.records import Model
+from tests.busy import use_processor
 
 LONG = b"[" + b"1," * limits.REPLY_PARTS_ALWAYS_READ + b"1]"
 SHORT = b'{"a": 1}'
@@ -25,12 +26,6 @@ def model(provider: str) -> Model:
 
 
 M, HONEST = model("there"), model("honest")
-
-
-def use_processor(seconds: float) -> None:
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
-        pass
 
 
 def deadline(caller: str | None = "one", seconds: float = 60.0) -> Deadline:
@@ -246,8 +241,9 @@ def test_one_caller_leaves_room_to_others() -> None:
         assert there.enter_context(long.coming(M, deadline("other"))).take(lambda: True, 1)
 
 
-@pytest.mark.parametrize("size", [REPLY_BYTES_ALWAYS_READ - 1, REPLY_BYTES_ALWAYS_READ + 1])
-def test_what_becomes_long_as_it_is_unpacked_waits_for_room(size: int) -> None:
+@pytest.mark.parametrize("beyond", [-1, 1])
+def test_what_becomes_long_as_it_is_unpacked_waits_for_room(beyond: int) -> None:
+    size = limits.REPLY_BYTES_ALWAYS_READ + beyond
     asked: list[int] = []
 
     def take(more: int) -> bool:
@@ -255,7 +251,7 @@ def test_what_becomes_long_as_it_is_unpacked_waits_for_room(size: int) -> None:
         return True
 
     assert unpacked(gzip.compress(b"x" * size), "gzip", take) == b"x" * size
-    assert bool(asked) == (size >= REPLY_BYTES_ALWAYS_READ)
+    assert bool(asked) == (size >= limits.REPLY_BYTES_ALWAYS_READ)
     if asked:
         with pytest.raises(TooMuch):
             unpacked(gzip.compress(b"x" * size), "gzip", lambda _: False)
@@ -264,9 +260,7 @@ def test_what_becomes_long_as_it_is_unpacked_waits_for_room(size: int) -> None:
 def test_after_one_that_took_long_its_caller_waits_and_others_do_not() -> None:
     long, began = LongReplies(), time.monotonic()
     with long.reading(LONG, M, deadline()):
-        until = time.thread_time() + 0.1
-        while time.thread_time() < until:
-            pass
+        use_processor(0.1)
     with long.reading(LONG, M, deadline("other")):
         pass
     with pytest.raises(CallTimedOut), long.reading(LONG, M, deadline("one", 0.05)):

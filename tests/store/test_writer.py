@@ -1,6 +1,5 @@
 import contextlib
 import sqlite3
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -10,6 +9,7 @@ from svc import processor_time
 from svc.store import StorageError, connections
 from svc.store.database import Database
 from svc.store.writer import Writer
+from tests.busy import use_processor
 from tests.store.holding import TIMEOUT_S, held_up, until
 
 
@@ -129,9 +129,7 @@ def test_neighbours_with_the_same_handler_are_handed_over_together(bench):
 
 def test_what_the_writer_uses_is_of_those_who_wait_by_the_size_of_their_items(bench):
     def works(connection, items):
-        until_s = time.thread_time() + 0.03
-        while time.thread_time() < until_s:
-            pass
+        use_processor(0.03)
         return items
 
     def used_by(size):
@@ -146,9 +144,7 @@ def test_what_the_writer_uses_is_of_those_who_wait_by_the_size_of_their_items(be
 
 def test_each_write_is_charged_with_what_it_takes_itself(path):
     def works(connection):
-        until_s = time.thread_time() + 0.03
-        while time.thread_time() < until_s:
-            pass
+        use_processor(0.03)
 
     def used_by(fn, size):
         began = processor_time.used_s()
