@@ -141,6 +141,11 @@ class Watched(Joined):
 class _WatchedTLS(Watched, HTTPSConnection):
     """The same over TLS; the handshake is watched through `_new_conn`."""
 
+    # A handshake that begins once nothing is left takes some milliseconds before that is seen.
+    def _dial(self) -> socket.socket:
+        current_watch().may_shake_hands()
+        return super()._dial()
+
 
 class _Pool(HTTPConnectionPool):
     ConnectionCls = Watched

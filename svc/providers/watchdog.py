@@ -24,6 +24,9 @@ from svc.providers.line_pace import LINE_PACE, LinePace
 # some of which nothing is left to take.
 LOOK_S, SHORT_LOOK_S = 0.1, 0.01
 
+# What is dropped of what has come for a call that was cut off: so many bytes, so many times.
+_DROPPED_BYTES, _DROPS = 262_144, 64
+
 _current = threading.local()
 
 
@@ -93,6 +96,12 @@ class Watch:
             self._sock = getattr(sock, "socket", sock)
             self._shut_if_ended()
 
+    def may_shake_hands(self) -> None:
+        """Raise `TimeoutError`, and end the call, where nothing of a processor is left for that."""
+        if self.is_short:
+            self._end_as_busy()
+        self.left()
+
     def connected(self) -> None:
         """Note that a connection is there: what its thread does now is for a handshake."""
         if self._meter is not None:
@@ -116,8 +125,7 @@ class Watch:
     def look(self) -> None:
         """Cut the call off where it takes more of a processor than there is."""
         if not self.ended and self._meter is not None and self._meter.look():
-            self.kept_busy = True
-            self.expire()
+            self._end_as_busy()
 
     def cancel(self) -> None:
         """Cut this one call off, from any thread."""
@@ -146,6 +154,10 @@ class Watch:
         with self._lock:
             self._release()
 
+    def _end_as_busy(self) -> None:
+        self.kept_busy = True
+        self.expire()
+
     def _cut(self, cancelled: bool) -> None:
         with self._lock:
             self.cancelled, self.expired = cancelled, not cancelled
@@ -158,9 +170,14 @@ class Watch:
 
     def _shut_if_ended(self) -> None:
         if self.ended and self._sock is not None:
+            # Those of a plain socket: the shutdown of a TLS socket would also drop its decryption.
             with contextlib.suppress(OSError):
-                # The plain shutdown: that of a TLS socket would also drop its decryption.
                 socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
+            # What has come already would still be read, and records of TLS keep a thread busy.
+            with contextlib.suppress(OSError):
+                for _ in range(_DROPS):
+                    if not socket.socket.recv(self._sock, _DROPPED_BYTES, socket.MSG_DONTWAIT):
+                        break
 
 
 class Watchdog:

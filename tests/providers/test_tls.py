@@ -156,6 +156,21 @@ def test_handshakes_without_end_at_the_same_time_take_as_little():
         assert time.process_time() - began < 5
 
 
+def test_a_model_with_nothing_left_of_a_processor_is_asked_on_connections_that_are_open(
+    secure, certificate, monkeypatch
+):
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", certificate)
+    asked = Deadline(LONG)
+    with ScriptedProvider(always(Reply(completion("A"))), tls=secure) as provider:
+        with client_of(provider.url) as client:
+            client.call(MODEL, CALL, LONG, deadline=asked)
+            asked.effort.replies_s.use(MODEL.id, 10)
+            assert client.call(MODEL, CALL, LONG, deadline=asked).text == "A"
+        with client_of(provider.url) as client, pytest.raises(KeptBusy):
+            client.call(MODEL, CALL, LONG, deadline=asked)
+    assert provider.connections == 1
+
+
 def test_an_endless_reply_over_tls_ends_with_the_call(secure, certificate, monkeypatch):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", certificate)
     with ScriptedProvider(always(Endless(every=0.01)), tls=secure) as provider:
