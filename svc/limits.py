@@ -127,7 +127,7 @@ CALL_BYTES_UNCOUNTED = 64 * 1024
 BODIES_BYTES = 256 * 1024 * 1024
 BODY_BYTES_UNCOUNTED = 1024 * 1024
 
-# The addresses of a provider's name that a call tries, each for its part of the time.
+# The addresses of a name that a call or an attempt of a hook tries.
 ADDRESSES_TRIED = 16
 
 # The pause, in seconds, between two looks whether there is room for one more of any of these.

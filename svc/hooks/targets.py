@@ -87,7 +87,7 @@ def resolved(host: str, port: int) -> Iterable[str]:
 
 
 def addresses(target: Target, allow_private: bool, resolve: Resolve = resolved) -> list[str]:
-    """The addresses to which the target leads now; every one must be allowed.
+    """The first addresses to which the target leads now; every one must be allowed.
 
     Whoever connects must connect to one of these, since another look might find others.
     Raises `RefusedTarget`.
@@ -103,4 +103,4 @@ def addresses(target: Target, allow_private: bool, resolve: Resolve = resolved) 
             f"{target.host[:100]!r} leads to this machine or to a private address, which "
             "--allow-private allows"
         )
-    return found
+    return found[: limits.ADDRESSES_TRIED]

@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from svc import limits
 from svc.addresses import is_own, is_public
 from svc.hooks.targets import RefusedTarget, addresses, parsed
 
@@ -108,6 +109,13 @@ def test_a_hook_that_is_allowed_to_leads_there(url: str) -> None:
 def test_one_private_address_of_a_name_is_enough_to_refuse_it(found: list[str]) -> None:
     with pytest.raises(RefusedTarget):
         addresses(parsed("https://example.com/"), False, lambda host, port: found)
+
+
+def test_of_thousands_of_addresses_the_first_few_may_be_tried() -> None:
+    """Who answers for a name lists as many as it likes, and each costs an attempt its time."""
+    found = [f"93.184.{number // 250}.{1 + number % 250}" for number in range(4_000)]
+    target = parsed("https://example.com/")
+    assert addresses(target, False, lambda host, port: found) == found[: limits.ADDRESSES_TRIED]
 
 
 def test_a_name_without_an_address_is_refused() -> None:
