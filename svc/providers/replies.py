@@ -302,14 +302,16 @@ def _tokens(logprobs: Any, most_tokens: int) -> tuple[Token, ...]:
 def _needed(text: str, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """The tokens, without the alternatives of those that can be no label: blanks, and thought.
 
-    Thought may stand before the answer in the text, or in the tokens alone.
+    Thought may stand before the answer in the text, or in the tokens alone. Blanks count for
+    nothing, since some servers take those off the ends of a text that its tokens still have.
     """
     answer = _SPELLED * len(without_thought(text)) + _SPELLED_MORE
-    left = sum(len(token.text) for token in tokens) - answer
+    spelled = [len(token.text.strip()) for token in tokens]
+    left = sum(spelled) - answer
     needed = []
-    for token in tokens:
-        left -= len(token.text)
-        is_needed = left < 0 and token.text.strip()
+    for token, chars in zip(tokens, spelled, strict=True):
+        left -= chars
+        is_needed = left < 0 and chars
         needed.append(token if is_needed else Token(token.text, token.logprob, ()))
     return tuple(needed)
 

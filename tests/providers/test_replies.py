@@ -1200,6 +1200,12 @@ def test_alternatives_are_kept_where_a_label_may_stand(ends, newline):
     assert read[-1].alternatives and sum(bool(one.alternatives) for one in read) < 20
 
 
+def test_blanks_at_the_end_that_are_in_the_tokens_alone_leave_a_label_its_alternatives():
+    tokens = [{one: 0.9, "x": 0.1} for one in ("A", *[" "] * 200)]
+    many = replace(LOGPROBS, max_tokens=400)
+    assert ask(completion("A", tokens), call=many).tokens[0].alternatives
+
+
 def test_tokens_that_spell_far_more_than_labels_are_no_reply():
     tokens = [{"a" * 1_000_000: 0.9, "A": 0.1}]
     with pytest.raises(BadReply, match="far longer than labels"):
