@@ -265,6 +265,18 @@ JUDGEMENTS_KEPT = 20
 JUDGEMENTS_READ = 20_000
 JUDGEMENTS_CHARS = 10_000_000
 
+# The seconds of a processor that an exchange with a receiver of hooks or a Batch API usually takes
+# at most, besides what is done with what comes. What all exchanges with one take beyond that, and
+# how much of it comes back with each second: where nothing is left it is not asked for a while.
+EXCHANGE_PROCESSOR_S = 0.025
+PEER_PROCESSOR_S, PEER_PROCESSOR_BACK = 0.5, 0.01
+
+# The same for the exporter of traces, which also makes bytes of the spans: an export, all beyond
+# that, and what comes back. The memory in bytes of the process that sends traces.
+EXPORT_PROCESSOR_S = 0.25
+EXPORTS_PROCESSOR_S, EXPORTS_PROCESSOR_BACK = 1.0, 0.02
+TRACES_BYTES = 300 * 1024 * 1024
+
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60
 

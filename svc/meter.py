@@ -10,27 +10,83 @@ import threading
 import time
 from collections.abc import Callable
 
+from svc import limits
+
 # What an exchange has taken, in seconds, before it is seen as busy.
 NOTICED_S = 0.005
 
 
 class Spare:
-    """The seconds of a processor that an exchange may still take, of so many at most."""
+    """The seconds of a processor that an exchange may still take, of so many at most.
 
-    def __init__(self, most_s: float) -> None:
+    What is taken of one counts for all exchanges with the same peer, where there is such a sum.
+    """
+
+    def __init__(self, most_s: float, of_all: SpareOfPeer | None = None) -> None:
         self._most_s = self._left_s = most_s
+        self._of_all = of_all
 
     def use(self, seconds: float) -> None:
         """Take some, whether they are there or not."""
         self._left_s -= seconds
+        if self._of_all is not None:
+            self._of_all.use(seconds)
 
     def give(self, seconds: float) -> None:
         """Add some, for what has come."""
         self._left_s = min(self._most_s, self._left_s + seconds)
+        if self._of_all is not None:
+            self._of_all.give(seconds)
 
     def has_left(self) -> bool:
         """Whether any more may be taken."""
         return self._left_s > 0
+
+
+class SpareOfPeer:
+    """What all exchanges with one peer may take, which comes back with time: a token bucket."""
+
+    def __init__(
+        self,
+        usual_s: float = limits.EXCHANGE_PROCESSOR_S,
+        most_s: float = limits.PEER_PROCESSOR_S,
+        back: float = limits.PEER_PROCESSOR_BACK,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """An exchange usually takes `usual_s`; so many come `back` with each second of time."""
+        self._usual_s = usual_s
+        self._most_s = self._left_s = most_s
+        self._back, self._clock, self._seen_at = back, clock, clock()
+        self._lock = threading.Lock()
+
+    def use(self, seconds: float) -> None:
+        """Take some, whether they are there or not."""
+        self._change(-seconds)
+
+    def give(self, seconds: float) -> None:
+        """Add some, for what has come."""
+        self._change(seconds)
+
+    def begin(self) -> None:
+        """Add what is usual for one exchange more."""
+        self._change(self._usual_s)
+
+    def has_left(self) -> bool:
+        """Whether any more may be taken."""
+        return self._change(0.0) > 0
+
+    def wait_s(self) -> float:
+        """The seconds until some come back, 0 where there are any."""
+        return max(0.0, -self._change(0.0)) / self._back
+
+    def _change(self, seconds: float) -> float:
+        """What is left after so many are given."""
+        with self._lock:
+            now = self._clock()
+            back_s, self._seen_at = self._back * (now - self._seen_at), now
+            left_s = min(self._most_s, self._left_s + back_s)
+            self._left_s = min(self._most_s, left_s + seconds)
+            return self._left_s
 
 
 class Meter:

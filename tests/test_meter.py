@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from svc.meter import NOTICED_S, Meter, Spare
+from svc.meter import NOTICED_S, Meter, Spare, SpareOfPeer
 from tests.busy import use_processor
 
 needs_clocks = pytest.mark.skipif(
@@ -80,3 +80,25 @@ def test_what_has_come_allows_more_up_to_the_most() -> None:
     spare.give(10)
     spare.use(0.25)
     assert not spare.has_left()
+
+
+def test_what_a_peer_takes_beyond_what_is_usual_comes_back_with_time() -> None:
+    now = [0.0]
+    peer = SpareOfPeer(usual_s=0.1, most_s=0.5, back=0.01, clock=lambda: now[0])
+    for _ in range(100):
+        peer.begin()
+        peer.use(0.1)
+    assert peer.has_left() and peer.wait_s() == 0
+    exchange = Spare(0.25, peer)
+    exchange.use(0.65)
+    assert not exchange.has_left() and not peer.has_left()
+    assert peer.wait_s() == pytest.approx(25.0)
+    now[0] += 20
+    assert peer.wait_s() == pytest.approx(5.0)
+    exchange.give(0.15)
+    assert peer.has_left() and peer.wait_s() == 0
+    now[0] += 1_000
+    peer.use(0.49)
+    assert peer.has_left()
+    peer.use(0.02)
+    assert not peer.has_left()

@@ -38,6 +38,7 @@ from svc.providers import (
     NoCredit,
     ProviderError,
     RemoteBatch,
+    Resting,
     ServerTrouble,
     State,
     Throttled,
@@ -76,7 +77,7 @@ GRACE_S = 7_200.0
 _UNCLEAR = (ServerTrouble, CallTimedOut, BadReply)
 
 # Failures that may pass by themselves.
-_PASSING = (Throttled, *_UNCLEAR)
+_PASSING = (Throttled, Resting, *_UNCLEAR)
 
 _CALL = re.compile(rb'\{"custom_id":"([0-9a-f]{32})"')
 
@@ -292,7 +293,7 @@ class Sending:
             raise
 
     def _look(self, batch: RemoteBatch) -> None:
-        self.done = batch.done
+        self.done = min(batch.done, self.file.lines)
         if batch.state is State.RUNNING:
             self._mind_window(batch)
         elif batch.state is State.FAILED and not batch.files:

@@ -18,7 +18,7 @@ from typing import Protocol
 from svc import __version__
 from svc.hooks import retries, signing
 from svc.hooks.events import moment
-from svc.hooks.sending import Undelivered
+from svc.hooks.sending import Resting, Undelivered
 from svc.hooks.targets import RefusedTarget, Target, parsed
 from svc.shares import Shares
 from svc.store import DueEvent, HookEvents, Hooks, OpenedHook, StorageError
@@ -124,6 +124,9 @@ class Deliveries:
             return
         try:
             status = self._post(event, opened)
+        except Resting as error:
+            self._events.postponed(event, str(error), error.wait_s)
+            return
         except (Undelivered, RefusedTarget) as error:
             self._failed(event, str(error))
             return

@@ -15,7 +15,7 @@ from http.client import HTTPConnection, HTTPException, RemoteDisconnected
 
 from svc import limits
 from svc.hooks.targets import Resolve, Target, addresses, resolved
-from svc.meter import Meter, Spare
+from svc.meter import Meter, Spare, SpareOfPeer
 from svc.phrases import reason
 from svc.providers import Watch, Watchdog
 from svc.wire import BoundedResponse, TooLong
@@ -23,6 +23,14 @@ from svc.wire import BoundedResponse, TooLong
 
 class Undelivered(Exception):
     """There was no answer; the message says why in words that hold no part of the URL."""
+
+
+class Resting(Undelivered):
+    """Nothing was sent, since the attempts before took too much of a processor."""
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__("its connections took too much of a processor: it is asked again later")
+        self.wait_s = wait_s
 
 
 class Sender:
@@ -36,17 +44,23 @@ class Sender:
         self._resolve, self._seconds = resolve, seconds
         self._watchdog = Watchdog()
         self._watchdog.begin()
+        # What attempts at a receiver may take of a processor together, by its host.
+        self._receivers: dict[str, SpareOfPeer] = {}
 
     def post(
         self, target: Target, allow_private: bool, body: bytes, headers: Mapping[str, str]
     ) -> int:
         """The status of the receiver's answer. Raises `Undelivered` and `RefusedTarget`."""
+        of_all = self._receivers.setdefault(target.host, SpareOfPeer())
+        if wait_s := of_all.wait_s():
+            raise Resting(wait_s)
         give_up_at = time.monotonic() + self._seconds
         found = addresses(target, allow_private, self._resolve)
         if target.scheme == "https":
             # The authorities are read once, which is not the receiver's doing.
             _tls()
-        spare = Spare(limits.HOOK_PROCESSOR_S)
+        of_all.begin()
+        spare = Spare(limits.HOOK_PROCESSOR_S, of_all)
         meter = Meter(spare.use, spare.has_left)
         with self._watchdog.watching(_left(give_up_at), meter=meter) as watch:
             connection = _Connection(target, found, give_up_at, watch)

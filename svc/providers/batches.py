@@ -16,7 +16,7 @@ from svc import limits
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch, found_id
 from svc.providers.catalog import BatchTerms, Provider
 from svc.providers.client import UNTOLD_CALL, refusal
-from svc.providers.failures import BadReply, CallTimedOut, Overlong, ProviderError
+from svc.providers.failures import BadReply, CallTimedOut, Overlong, ProviderError, Resting
 from svc.providers.redaction import REMOVED, Allowance, Redactor
 from svc.providers.replies import Reply, parsed
 from svc.providers.streams import CHUNK_BYTES, Streams
@@ -221,7 +221,8 @@ class BatchClient:
             yield from self._streams.pieces(method, path, body, given, seconds, self._refusal)
         except ProviderError as error:
             kind, shown = type(error).__name__, _shown(path)
-            _log.warning("batches of %s: %s %s: %s: %s", self._name, method, shown, kind, error)
+            if not isinstance(error, Resting):
+                _log.warning("batches of %s: %s %s: %s: %s", self._name, method, shown, kind, error)
             raise
 
     def _refusal(self, reply: Reply) -> ProviderError:

@@ -2,6 +2,7 @@
 
     ProviderError
     ├── Throttled              429: again after `retry_after`
+    ├── Resting                not asked now: its exchanges took too much of a processor
     ├── ServerTrouble          5xx or a broken connection: again after a pause
     │   └── BrokenReply        it broke later than at its beginning: that may be charged
     ├── ParameterRefused       again at once without the parameter, which is remembered
@@ -78,6 +79,14 @@ class Throttled(ProviderError):
     def as_api_error(self) -> ApiError:
         wait = limits.RETRY_CAP_S if self.retry_after is None else self.retry_after
         return RateLimited("the model's provider limits the rate of calls", wait)
+
+
+class Resting(ProviderError):
+    """Nothing was sent, since the exchanges before took too much of a processor."""
+
+    retry = True
+    public_message = "the model's provider kept the server busy, and is not asked for a while"
+    advice = "see that SVC_PROVIDER_<NAME>_URL is its base URL, and that nobody else answers there"
 
 
 class ServerTrouble(ProviderError):

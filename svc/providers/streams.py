@@ -13,9 +13,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from svc.errors import SvcError
-from svc.meter import Meter, Spare
+from svc.meter import Meter, Spare, SpareOfPeer
 from svc.providers.client import broken
-from svc.providers.failures import CallTimedOut, KeptBusy, ProviderError
+from svc.providers.failures import CallTimedOut, KeptBusy, ProviderError, Resting
 from svc.providers.replies import Reply
 from svc.providers.transport import ENCODINGS, Adapter, Encoded, Session, Watched, trusted
 from svc.providers.watchdog import Watchdog
@@ -45,6 +45,9 @@ _CONNECTIONS = 4
 # What an exchange may take of a processor until a piece comes, in seconds, and for each byte of
 # what has come. What is done with the pieces does not count.
 SPARE_S, _BYTE_S = 0.25, 1e-7
+
+# What all exchanges with a base URL may take together, of whichever job they are.
+_PEERS: dict[str, SpareOfPeer] = {}
 
 
 class _Streamed(Watched):
@@ -104,7 +107,11 @@ class Streams:
 
         `refusal` gives the error for a reply that is one.
         """
-        spare = Spare(SPARE_S)
+        of_all = _PEERS.setdefault(self._url, SpareOfPeer())
+        if wait_s := of_all.wait_s():
+            raise Resting("its exchanges took too much of a processor", wait_s)
+        of_all.begin()
+        spare = Spare(SPARE_S, of_all)
         meter = Meter(spare.use, spare.has_left)
         with self._watchdog.watching(seconds, meter=meter) as watch:
             try:

@@ -173,7 +173,8 @@ class Adapter(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = self.pools
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        manager = super().proxy_manager_for(proxy, **kwargs, ssl_context=self._tls)
+        contexts = {"ssl_context": self._tls, "proxy_ssl_context": self._tls}
+        manager = super().proxy_manager_for(proxy, **kwargs, **contexts)
         manager.pool_classes_by_scheme = self.pools
         return manager
 

@@ -67,14 +67,19 @@ def start(line: Line | None) -> Traces | None:
 
 
 def send_on(line: Line, stop: threading.Event) -> None:
-    """Export what comes out of the line, until `stop` is set and every writer has ended."""
+    """Export what comes out of the line, until `stop` is set and every writer has ended.
+
+    Raises `SettingsError` where exports take too much of a processor or of memory.
+    """
     exporting = _exporting()
-    for block in line.blocks(stop):
-        # Without exporters blocks are read and dropped, so that the line does not fill up.
-        if exporting is not None:
-            exporting.take(block)
-    if exporting is not None:
-        exporting.close()
+    if exporting is None:
+        # Blocks are read and dropped, so that the line does not fill up.
+        for _ in line.blocks(stop):
+            pass
+        return
+    for block in line.blocks(stop, exporting.check):
+        exporting.take(block)
+    exporting.close()
 
 
 def _exporting() -> Exporting | None:

@@ -15,7 +15,7 @@ import select
 import socket
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from svc import files
 from svc.telemetry.spans import Record
@@ -64,11 +64,17 @@ class Line:
             return False
         return True
 
-    def blocks(self, stop: threading.Event) -> Iterator[Sequence[Record]]:
-        """The blocks as they arrive, until `stop` is set and every other writer has ended."""
+    def blocks(
+        self, stop: threading.Event, looked: Callable[[], object] = lambda: None
+    ) -> Iterator[Sequence[Record]]:
+        """The blocks as they arrive, until `stop` is set and every other writer has ended.
+
+        `looked` is called after each look at the line, whether one had arrived or not.
+        """
         while not (stop.is_set() and self._is_alone()):
             select.select([self._reading], [], [], LOOK_S)
             yield from self._arrived()
+            looked()
         yield from self._arrived()
 
     def close(self) -> None:

@@ -7,8 +7,11 @@ dropped where that is full.
 from __future__ import annotations
 
 import logging
+import os
+import resource
+import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
@@ -16,9 +19,12 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.util.re import parse_env_headers
 
-from svc import __version__
+from svc import __version__, limits
+from svc.errors import SettingsError
 from svc.logs import Sparingly
+from svc.meter import Meter, SpareOfPeer
 from svc.telemetry.spans import Ended, Record
 
 # The name of the service where no variable says one.
@@ -28,8 +34,14 @@ SERVICE = "svc"
 # that its master gives it to end.
 FLUSH_S = 2.0
 
-# Loggers whose messages may quote what callers sent, or addresses.
-_QUOTING = ("opentelemetry.trace", "opentelemetry.exporter")
+# Its messages may quote what callers sent, addresses, and keys in variables.
+_QUOTING = "opentelemetry"
+
+# The variables with headers for the collector, the first of which is for traces alone.
+_HEADERS = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
+
+# The bytes in the unit in which the system says how much memory a process has had at most.
+_MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
 
 _SCOPE = InstrumentationScope(SERVICE, __version__)
 _UNSET, _FAILED = Status(StatusCode.UNSET), Status(StatusCode.ERROR)
@@ -42,11 +54,11 @@ class Exporting:
 
     def __init__(self, exporters: Iterable[Callable[[], SpanExporter]]) -> None:
         """Start the SDK's threads. Raises what the SDK raises for variables that are invalid."""
-        for name in _QUOTING:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        logging.getLogger(_QUOTING).setLevel(logging.CRITICAL)
+        _check_headers(os.environ)
         self._resource, self._limits = _resource(), SpanLimits()
-        made = [Reporting(make()) for make in exporters]
-        self._processors = [BatchSpanProcessor(exporter) for exporter in made]
+        self._exporters = [Reporting(make()) for make in exporters]
+        self._processors = [BatchSpanProcessor(exporter) for exporter in self._exporters]
 
     def take(self, records: Sequence[Record]) -> bool:
         """Queue spans for export; always True, since those that find no room are dropped."""
@@ -55,6 +67,20 @@ class Exporting:
             for processor in self._processors:
                 processor.on_end(span)
         return True
+
+    def check(self) -> None:
+        """Raise `SettingsError` where exports take too much of a processor, or the process memory.
+
+        What a collector answers is read by the exporter, in ways that only its process's end ends.
+        """
+        taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT
+        is_busy = any(exporter.is_busy() for exporter in self._exporters)
+        if is_busy or taken > limits.TRACES_BYTES:
+            what = "a processor" if is_busy else "memory"
+            raise SettingsError(
+                f"what the collector answers takes too much of {what}: see that "
+                "OTEL_EXPORTER_OTLP_ENDPOINT is its address, and who answers there"
+            )
 
     def close(self) -> None:
         """Export what is queued, for `FLUSH_S` at most."""
@@ -92,9 +118,24 @@ class Reporting(SpanExporter):
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
         self._lines = Sparingly(1)
+        usual_s, most_s = limits.EXPORT_PROCESSOR_S, limits.EXPORTS_PROCESSOR_S
+        self._spare = SpareOfPeer(usual_s, most_s, limits.EXPORTS_PROCESSOR_BACK)
+        self._meter: Meter | None = None
+
+    def is_busy(self) -> bool:
+        """Whether its exports, one under way included, take more of a processor than they may."""
+        if self._meter is not None:
+            self._meter.look()
+        return not self._spare.has_left()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        result = self._exporter.export(spans)
+        self._spare.begin()
+        self._meter = Meter(self._spare.use, self._spare.has_left)
+        self._meter.go_on()
+        try:
+            result = self._exporter.export(spans)
+        finally:
+            self._meter.pause()
         if result is not SpanExportResult.SUCCESS and self._lines.take():
             log.warning("%d spans of traces could not be sent, and are lost", len(spans))
         return result
@@ -104,6 +145,14 @@ class Reporting(SpanExporter):
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         return self._exporter.force_flush(timeout_millis)
+
+
+def _check_headers(environ: Mapping[str, str]) -> None:
+    """Say which variable has headers that the exporter leaves out, without what is in it."""
+    for variable in _HEADERS:
+        given = [part for part in environ.get(variable, "").split(",") if part.strip()]
+        if any(not parse_env_headers(part, liberal=True) for part in given):
+            log.warning("%s: what is not written as name=value is left out", variable)
 
 
 def _context(trace: int, span: int, flags: int, remote: bool = False) -> SpanContext:

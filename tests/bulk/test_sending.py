@@ -107,7 +107,7 @@ class Api:
         self.tick()
         self.fails("look")
         files = () if self.state is State.FAILED else self.results
-        return RemoteBatch(batch_id, self.state, done=3, files=files, codes=self.codes)
+        return RemoteBatch(batch_id, self.state, done=50_000, files=files, codes=self.codes)
 
     def cancel(self, batch_id: str) -> None:
         self.tick()
@@ -186,6 +186,11 @@ def test_results_in_any_order_are_entered_with_a_line_for_what_has_none(file: Ba
         CALLS[2]: (400, {"error": "no"}),
     }
     assert api.deleted == ["file-0", "out"] and not file.calls.exists()
+
+
+def test_no_more_calls_are_done_than_there_are(file: BatchFile) -> None:
+    api, clock = Api(state=State.RUNNING), Clock()
+    assert run(file, api, clock, 60.0).done == file.lines == 3
 
 
 def too_long(head: bytes) -> bytes:

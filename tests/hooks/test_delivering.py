@@ -12,7 +12,7 @@ import pytest
 
 from svc.hooks import delivering
 from svc.hooks.delivering import OF_A_HOOK, THREADS, Deliveries
-from svc.hooks.sending import Sender, Undelivered
+from svc.hooks.sending import Resting, Sender, Undelivered
 from svc.hooks.targets import Target
 from svc.store import Hooks, StorageError
 from tests.hooks.conftest import World
@@ -102,6 +102,24 @@ def test_a_failure_is_tried_again_with_the_same_id_and_holds_up_its_subject_alon
     assert desk.sent.ids[2] == desk.sent.ids[0]
     desk.turn()
     assert world.waiting == 0
+
+
+def test_a_receiver_that_rests_is_asked_after_that_and_nothing_counts_as_an_attempt(
+    world: World, desks: list[Desk]
+) -> None:
+    desk = desk_of(desks, world, Resting(25.0), 204)
+    world.happens(world.add(), "1")
+    desk.turn()
+    (hook,) = world.hooks.all()
+    assert hook.waiting == 1 and "asked again later" in (hook.failure or "")
+    world.now += 24.0
+    desk.turn()
+    assert len(desk.sent.posts) == 1
+    world.now += 2.0
+    (event,) = world.events.due()
+    assert event.attempts == 0
+    desk.turn()
+    assert len(desk.sent.posts) == 2 and world.waiting == 0
 
 
 @pytest.mark.parametrize("status", [199, 300, 307, 400, 404, 429, 500, 503])

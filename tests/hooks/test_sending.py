@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from svc.hooks import sending
-from svc.hooks.sending import Sender, Undelivered
+from svc.hooks.sending import Resting, Sender, Undelivered
 from svc.hooks.targets import RefusedTarget, parsed
 from tests.e2e.tls import write_certificate
 from tests.handshakes import endless_handshakes
@@ -221,6 +222,19 @@ def test_a_handshake_without_end_is_left_soon() -> None:
         with pytest.raises(Undelivered, match="too much of a processor"):
             post(f"https://127.0.0.1:{port}/", Sender(seconds=60.0))
         assert time.monotonic() - began < 30.0
+
+
+def test_a_receiver_that_keeps_taking_a_processor_is_not_asked_for_a_while() -> None:
+    sender = Sender(seconds=60.0)
+    with endless_handshakes() as port:
+        for _ in range(3):
+            with suppress(Undelivered):
+                post(f"https://127.0.0.1:{port}/", sender)
+        with pytest.raises(Resting, match="is asked again later") as failure:
+            post(f"https://127.0.0.1:{port}/", sender)
+    assert failure.value.wait_s > 1.0
+    with Receiver() as other:
+        assert post(other.url.replace("127.0.0.1", "localhost"), sender) == 204
 
 
 def test_plain_http_behind_https_is_said_so() -> None:

@@ -26,6 +26,7 @@ from svc.providers.failures import (
     KeyRefused,
     Overlong,
     Refused,
+    Resting,
     ServerTrouble,
 )
 from tests.batching import BatchDouble
@@ -58,6 +59,23 @@ def test_a_handshake_without_end_is_left_soon() -> None:
         with pytest.raises(KeptBusy):
             made.look("batch_1")
         assert time.monotonic() - began < 30.0
+
+
+def test_a_provider_that_keeps_taking_a_processor_is_not_asked_for_a_while() -> None:
+    """Whichever job asks, and at each look another: what they take together counts."""
+    with endless_handshakes() as port:
+
+        def looked() -> ProviderError:
+            with closing(client_of(f"https://127.0.0.1:{port}/v1")) as made:
+                with pytest.raises(ProviderError) as failure:
+                    made.look("batch_1")
+            return failure.value
+
+        failures = [looked() for _ in range(6)]
+    assert isinstance(failures[0], KeptBusy)
+    assert isinstance(failures[-1], Resting)
+    assert (failures[-1].retry_after or 0.0) > 1.0
+    assert sum(isinstance(one, KeptBusy) for one in failures) <= 3
 
 
 def calls(folder: Path, number: int = 3) -> Path:

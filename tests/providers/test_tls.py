@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 from cryptography import x509
@@ -245,12 +245,16 @@ def test_a_peer_that_speaks_no_tls_is_a_broken_connection():
             client.call(MODEL, CALL, LONG)
 
 
+def plain(url):
+    return url.replace("https:", "http:")
+
+
 @contextmanager
 def client_behind(proxy, monkeypatch):
     """A client of a hosted provider that is reached through `proxy` alone."""
     for name in ("NO_PROXY", "no_proxy", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("https_proxy", proxy.replace("https:", "http:"))
+    monkeypatch.setenv("https_proxy", proxy)
     with closing(Client({"t": Provider("t", "https://127.0.0.1:1/v1")}, pool_size=4)) as client:
         yield client
 
@@ -267,8 +271,23 @@ def test_a_hosted_provider_is_reached_through_a_tunnel(secure, certificate, monk
             origin.sendall(Reply(completion("A")).wire())
             ended.wait()
 
-    with handshakes(tunnel) as proxy, client_behind(proxy, monkeypatch) as client:
+    with handshakes(tunnel) as proxy, client_behind(plain(proxy), monkeypatch) as client:
         assert client.call(MODEL, CALL, LONG).text == "A"
+    assert asked[0].startswith(b"CONNECT 127.0.0.1:1 HTTP/1.")
+
+
+def test_a_proxy_over_tls_is_trusted_as_the_environment_says(secure, certificate, monkeypatch):
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", certificate)
+    asked = []
+
+    def refuse(sock, ended):
+        with suppress(ssl.SSLError), secure.wrap_socket(sock, server_side=True) as proxy:
+            asked.append(proxy.recv(65_536))
+            proxy.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+
+    with handshakes(refuse) as proxy, client_behind(proxy, monkeypatch) as client:
+        with pytest.raises(ServerTrouble):
+            client.call(MODEL, CALL, LONG)
     assert asked[0].startswith(b"CONNECT 127.0.0.1:1 HTTP/1.")
 
 
@@ -281,7 +300,7 @@ def test_a_proxy_that_drips_ends_with_the_call(monkeypatch):
         except OSError:  # the client gave up
             return
 
-    with handshakes(drip) as proxy, client_behind(proxy, monkeypatch) as client:
+    with handshakes(drip) as proxy, client_behind(plain(proxy), monkeypatch) as client:
         with pytest.raises(CallTimedOut):
             client.call(MODEL, CALL, SOON)
 
@@ -291,6 +310,6 @@ def test_a_proxy_that_refuses_is_a_broken_connection(monkeypatch):
         sock.recv(65_536)
         sock.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
 
-    with handshakes(refuse) as proxy, client_behind(proxy, monkeypatch) as client:
+    with handshakes(refuse) as proxy, client_behind(plain(proxy), monkeypatch) as client:
         with pytest.raises(ServerTrouble):
             client.call(MODEL, CALL, LONG)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.util.re import parse_env_headers
 
-from svc import telemetry
-from svc.errors import RateLimited
+from svc import limits, telemetry
+from svc.errors import RateLimited, SettingsError
 from svc.telemetry.handing import HandedTraces
 from svc.telemetry.sampling import sampling
 from svc.telemetry.sdk import FLUSH_S, Exporting
@@ -173,6 +174,79 @@ def test_what_a_caller_does_not_sample_is_left_out_as_a_whole(
         assert part.headers["traceparent"].startswith(f"00-{TRACE}-")
         assert part.headers["traceparent"].endswith("00")
     assert told(traces, kept) == []
+
+
+class Busy(Hanging):
+    """Takes a processor until it is let go."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        while not self.let_go.is_set():
+            pass
+        return SpanExportResult.FAILURE
+
+
+def exported(exporter: SpanExporter) -> Exporting:
+    """One span, which is on its way."""
+    exporting = Exporting([lambda: exporter])
+    traces = HandedTraces(exporting.take, sampling({}))
+    done(traces)
+    traces.close()
+    return exporting
+
+
+def test_an_export_that_takes_too_much_of_a_processor_is_seen_while_it_does() -> None:
+    busy = Busy()
+    exporting = exported(busy)
+    give_up_at = time.monotonic() + 60
+    try:
+        with pytest.raises(SettingsError, match="too much of a processor: see that OTEL_"):
+            while time.monotonic() < give_up_at:
+                exporting.check()
+                time.sleep(0.05)
+    finally:
+        busy.let_go.set()
+        exporting.close()
+
+
+def test_an_export_that_waits_takes_nothing(kept: Kept) -> None:
+    exporting = exported(kept)
+    exporting.close()
+    exporting.check()
+    assert kept.spans
+
+
+def test_a_process_with_too_much_memory_is_seen(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporting = Exporting([lambda: kept])
+    exporting.check()
+    monkeypatch.setattr(limits, "TRACES_BYTES", 1_000_000)
+    with pytest.raises(SettingsError, match="too much of memory"):
+        exporting.check()
+    exporting.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_told"),
+    [("x-team: rosebud", True), ("x=a,rosebud", True), ("x=rosebud,y=%20b,", False), ("", False)],
+)
+def test_of_headers_that_are_left_out_the_log_has_the_variable_alone(
+    headers: str,
+    is_told: bool,
+    kept: Kept,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", headers)
+
+    def made() -> SpanExporter:
+        # As the SDK's own exporter does.
+        parse_env_headers(headers, liberal=True)
+        return kept
+
+    Exporting([made]).close()
+    assert "rosebud" not in caplog.text
+    assert ("OTEL_EXPORTER_OTLP_HEADERS" in caplog.text) is is_told
 
 
 def test_the_end_waits_a_short_time_for_a_collector_that_hangs() -> None:
