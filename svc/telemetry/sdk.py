@@ -49,11 +49,23 @@ _UNSET, _FAILED = Status(StatusCode.UNSET), Status(StatusCode.ERROR)
 log = logging.getLogger(__name__)
 
 
+def _memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT
+
+
 class Exporting:
     """Turns records into OpenTelemetry's spans, and exports these."""
 
-    def __init__(self, exporters: Iterable[Callable[[], SpanExporter]]) -> None:
-        """Start the SDK's threads. Raises what the SDK raises for variables that are invalid."""
+    def __init__(
+        self,
+        exporters: Iterable[Callable[[], SpanExporter]],
+        memory: Callable[[], int] = _memory,
+    ) -> None:
+        """Start the SDK's threads. `memory` is what the process has had of it at most, in bytes.
+
+        Raises what the SDK raises for variables that are invalid.
+        """
+        self._memory = memory
         logging.getLogger(_QUOTING).setLevel(logging.CRITICAL)
         _check_headers(os.environ)
         self._resource, self._limits = _resource(), SpanLimits()
@@ -73,9 +85,8 @@ class Exporting:
 
         What a collector answers is read by the exporter, in ways that only its process's end ends.
         """
-        taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT
         is_busy = any(exporter.is_busy() for exporter in self._exporters)
-        if is_busy or taken > limits.TRACES_BYTES:
+        if is_busy or self._memory() > limits.TRACES_BYTES:
             what = "a processor" if is_busy else "memory"
             raise SettingsError(
                 f"what the collector answers takes too much of {what}: see that "

@@ -187,7 +187,7 @@ class Busy(Hanging):
 
 def exported(exporter: SpanExporter) -> Exporting:
     """One span, which is on its way."""
-    exporting = Exporting([lambda: exporter])
+    exporting = Exporting([lambda: exporter], lambda: 0)
     traces = HandedTraces(exporting.take, sampling({}))
     done(traces)
     traces.close()
@@ -215,12 +215,19 @@ def test_an_export_that_waits_takes_nothing(kept: Kept) -> None:
     assert kept.spans
 
 
-def test_a_process_with_too_much_memory_is_seen(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    exporting = Exporting([lambda: kept])
+def test_a_process_with_too_much_memory_is_seen(kept: Kept) -> None:
+    taken = [limits.TRACES_BYTES, limits.TRACES_BYTES + 1]
+    exporting = Exporting([lambda: kept], lambda: taken.pop(0))
     exporting.check()
-    monkeypatch.setattr(limits, "TRACES_BYTES", 1_000_000)
+    with pytest.raises(SettingsError, match="too much of memory"):
+        exporting.check()
+    exporting.close()
+
+
+def test_the_memory_of_this_process_is_told_in_bytes(kept: Kept) -> None:
+    many = bytearray(limits.TRACES_BYTES)
+    many[::4_096] = b"x" * len(many[::4_096])
+    exporting = Exporting([lambda: kept])
     with pytest.raises(SettingsError, match="too much of memory"):
         exporting.check()
     exporting.close()
