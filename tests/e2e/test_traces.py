@@ -23,6 +23,7 @@ from svc.server.keeper import TRACES
 from tests.e2e.serving import ROOT, GunicornServer, Server, environment
 from tests.e2e.test_jobs import KEY as MASTER_KEY
 from tests.e2e.test_jobs import done, submitted
+from tests.handshakes import endless_handshakes
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, always, completion, error
 from tests.telemetry.collector import Collector
 from tests.web.models import decision, replying
@@ -371,6 +372,23 @@ def test_another_process_sends_spans_when_that_one_is_killed(db: Path) -> None:
             spans = collector.spans("decide", 20)
             assert ids < {span.attributes["svc.decision.id"] for span in spans}
             assert soon(lambda: server.beside(TRACES)) != killed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread's time is seen by others there")
+def test_a_process_whose_collector_keeps_it_busy_ends_and_begins_again(db: Path) -> None:
+    with endless_handshakes() as port:
+        flooding = f"https://127.0.0.1:{port}"
+        settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": flooding, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+        with ScriptedProvider(replying()) as provider:
+            with Server(db, **scripted(provider), **settings) as server:
+                first = soon(lambda: server.beside(TRACES))
+                assert ask(server, decision()).status_code == 200
+                give_up_at = time.monotonic() + 60
+                while f"{TRACES} does not run: what the collector answers" not in server.log:
+                    assert time.monotonic() < give_up_at
+                    assert ask(server, decision()).status_code == 200
+                    time.sleep(0.2)
+                assert soon(lambda: server.beside(TRACES)) != first
 
 
 def test_decisions_do_not_wait_for_a_process_that_stands_still(db: Path) -> None:
