@@ -265,11 +265,15 @@ JUDGEMENTS_KEPT = 20
 JUDGEMENTS_READ = 20_000
 JUDGEMENTS_CHARS = 10_000_000
 
-# The seconds of a processor that an exchange with a receiver of hooks or a Batch API usually takes
-# at most, besides what is done with what comes. What all exchanges with one take beyond that, and
-# how much of it comes back with each second: where nothing is left it is not asked for a while.
-EXCHANGE_PROCESSOR_S = 0.025
+# The seconds of a processor that an exchange with a provider or a receiver of hooks usually takes,
+# besides what is done with what comes, and those for each byte of that. What all exchanges
+# with one take beyond that, and how much of it comes back with each second: where nothing is left
+# it is not asked for a while.
+EXCHANGE_PROCESSOR_S, EXCHANGE_BYTE_S = 0.025, 1e-7
 PEER_PROCESSOR_S, PEER_PROCESSOR_BACK = 0.5, 0.01
+
+# The longest such while in seconds, however many exchanges were under way at the same time.
+PEER_REST_S = 300.0
 
 # The same for the exporter of traces, which also makes bytes of the spans: an export, all beyond
 # that, and what comes back. The memory in bytes of the process that sends traces.

@@ -32,8 +32,9 @@ class Spare:
         if self._of_all is not None:
             self._of_all.use(seconds)
 
-    def give(self, seconds: float) -> None:
-        """Add some, for what has come."""
+    def came(self, size: int) -> None:
+        """Add what there is for so many bytes that have come."""
+        seconds = size * limits.EXCHANGE_BYTE_S
         self._left_s = min(self._most_s, self._left_s + seconds)
         if self._of_all is not None:
             self._of_all.give(seconds)
@@ -85,7 +86,8 @@ class SpareOfPeer:
             now = self._clock()
             back_s, self._seen_at = self._back * (now - self._seen_at), now
             left_s = min(self._most_s, self._left_s + back_s)
-            self._left_s = min(self._most_s, left_s + seconds)
+            least_s = -limits.PEER_REST_S * self._back
+            self._left_s = max(least_s, min(self._most_s, left_s + seconds))
             return self._left_s
 
 
@@ -129,6 +131,11 @@ class Meter:
                 return False
             self._count(time.clock_gettime(self._clock))
             return self._busy_s > NOTICED_S and not self._has_left()
+
+    @property
+    def busy_s(self) -> float:
+        """The seconds that were counted."""
+        return self._busy_s
 
     @property
     def is_short(self) -> bool:

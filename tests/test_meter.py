@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from svc import limits
 from svc.meter import NOTICED_S, Meter, Spare, SpareOfPeer
 from tests.busy import use_processor
 
@@ -73,11 +74,11 @@ def test_what_has_come_allows_more_up_to_the_most() -> None:
     spare = Spare(0.25)
     spare.use(0.5)
     assert not spare.has_left()
-    spare.give(0.125)
+    spare.came(1_250_000)
     assert not spare.has_left()
-    spare.give(0.25)
+    spare.came(2_500_000)
     assert spare.has_left()
-    spare.give(10)
+    spare.came(100_000_000)
     spare.use(0.25)
     assert not spare.has_left()
 
@@ -95,10 +96,17 @@ def test_what_a_peer_takes_beyond_what_is_usual_comes_back_with_time() -> None:
     assert peer.wait_s() == pytest.approx(25.0)
     now[0] += 20
     assert peer.wait_s() == pytest.approx(5.0)
-    exchange.give(0.15)
+    exchange.came(1_500_000)
     assert peer.has_left() and peer.wait_s() == 0
     now[0] += 1_000
     peer.use(0.49)
     assert peer.has_left()
     peer.use(0.02)
     assert not peer.has_left()
+
+
+def test_no_peer_rests_longer_than_a_few_minutes() -> None:
+    peer = SpareOfPeer(most_s=0.5, back=0.01, clock=lambda: 0.0)
+    for _ in range(60):
+        peer.use(1.0)
+    assert peer.wait_s() == pytest.approx(limits.PEER_REST_S)

@@ -44,14 +44,14 @@ class Sender:
         self._resolve, self._seconds = resolve, seconds
         self._watchdog = Watchdog()
         self._watchdog.begin()
-        # What attempts at a receiver may take of a processor together, by its host.
+        # What attempts at a receiver may take of a processor together, by its host and port.
         self._receivers: dict[str, SpareOfPeer] = {}
 
     def post(
         self, target: Target, allow_private: bool, body: bytes, headers: Mapping[str, str]
     ) -> int:
         """The status of the receiver's answer. Raises `Undelivered` and `RefusedTarget`."""
-        of_all = self._receivers.setdefault(target.host, SpareOfPeer())
+        of_all = self._receivers.setdefault(target.authority, SpareOfPeer())
         if wait_s := of_all.wait_s():
             raise Resting(wait_s)
         give_up_at = time.monotonic() + self._seconds

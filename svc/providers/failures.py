@@ -84,7 +84,6 @@ class Throttled(ProviderError):
 class Resting(ProviderError):
     """Nothing was sent, since the exchanges before took too much of a processor."""
 
-    retry = True
     public_message = "the model's provider kept the server busy, and is not asked for a while"
     advice = "see that SVC_PROVIDER_<NAME>_URL is its base URL, and that nobody else answers there"
 

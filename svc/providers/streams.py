@@ -42,9 +42,9 @@ _HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 # Connections that are kept open.
 _CONNECTIONS = 4
 
-# What an exchange may take of a processor until a piece comes, in seconds, and for each byte of
-# what has come. What is done with the pieces does not count.
-SPARE_S, _BYTE_S = 0.25, 1e-7
+# What an exchange may take of a processor until a piece comes, in seconds, besides what there is
+# for each byte that has come. What is done with the pieces does not count.
+SPARE_S = 0.25
 
 # What all exchanges with a base URL may take together, of whichever job they are.
 _PEERS: dict[str, SpareOfPeer] = {}
@@ -118,7 +118,7 @@ class Streams:
                 for piece in self._exchange(method, path, body, headers, refusal):
                     meter.pause()
                     yield piece
-                    spare.give(len(piece) * _BYTE_S)
+                    spare.came(len(piece))
                     meter.go_on()
             except ProviderError:
                 if not watch.ended:

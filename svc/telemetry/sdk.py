@@ -90,7 +90,8 @@ class Exporting:
             what = "a processor" if is_busy else "memory"
             raise SettingsError(
                 f"what the collector answers takes too much of {what}: see that "
-                "OTEL_EXPORTER_OTLP_ENDPOINT is its address, and who answers there"
+                "OTEL_EXPORTER_OTLP_ENDPOINT is its address, who answers there, and that "
+                "OTEL_BSP_MAX_EXPORT_BATCH_SIZE is no more than usual"
             )
 
     def close(self) -> None:
