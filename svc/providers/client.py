@@ -16,7 +16,7 @@ import urllib3.exceptions
 from svc import limits
 from svc.deadline import Deadline
 from svc.logs import Sparingly
-from svc.meter import Meter, SpareOfPeer
+from svc.meter import SpareOfPeer
 from svc.phrases import visible
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
@@ -246,7 +246,7 @@ class Client:
         if timeout_s <= 0:
             raise CallTimedOut("no time was left for the call")
         transport, peer = self._transports[provider.name], (provider.name, deadline.effort.caller)
-        of_all, size = self._peers.get(peer), 0
+        of_all = self._peers.get(peer)
         if of_all is not None and (wait_s := of_all.wait_s()):
             raise Resting("its connections took too much of a processor", wait_s)
         with self._watchdog.watching(timeout_s, deadline, provider.name, coming.meter) as watch:
@@ -256,21 +256,21 @@ class Client:
                 take = partial(coming.take, lambda: not watch.ended)
                 reply = transport.send(method, path, key, body, timeout_s, headers, take)
                 if not watch.ended:
-                    size = len(reply.body)
                     return reply
                 failure = _failure(watch, None)
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 failure = _failure(watch, error)
                 _free(error)
             finally:
-                self._count(peer, coming.meter, size)
+                self._count(peer, coming)
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
 
-    def _count(self, peer: tuple[str, str | None], meter: Meter, size: int) -> None:
-        """Count what a call took of a processor beyond what is usual, with a reply of that size."""
-        meter.count()
-        beyond_s = meter.busy_s - limits.EXCHANGE_PROCESSOR_S - size * limits.EXCHANGE_BYTE_S
+    def _count(self, peer: tuple[str, str | None], coming: ComingReply) -> None:
+        """Count what a call took of a processor beyond what is usual, with what has come."""
+        coming.meter.count()
+        usual_s = limits.EXCHANGE_PROCESSOR_S + coming.came * limits.EXCHANGE_BYTE_S
+        beyond_s = coming.meter.busy_s - usual_s
         if beyond_s > 0:
             self._peers.setdefault(peer, SpareOfPeer()).use(beyond_s)
 
