@@ -133,11 +133,6 @@ class Meter:
             return self._busy_s > NOTICED_S and not self._has_left()
 
     @property
-    def busy_s(self) -> float:
-        """The seconds that were counted."""
-        return self._busy_s
-
-    @property
     def is_short(self) -> bool:
         """Whether nothing is left that the exchange may take."""
         return not self._has_left()
