@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -227,12 +226,15 @@ def test_a_handshake_without_end_is_left_soon() -> None:
 def test_a_receiver_that_keeps_taking_a_processor_is_not_asked_for_a_while() -> None:
     sender = Sender(seconds=60.0)
     with endless_handshakes() as port:
-        for _ in range(3):
-            with suppress(Undelivered):
+        # What two have taken may lack so little that the third is made soon after.
+        rests, give_up_at = 0.0, time.monotonic() + 60.0
+        while rests <= 1.0:
+            assert time.monotonic() < give_up_at
+            with pytest.raises(Undelivered) as failure:
                 post(f"https://127.0.0.1:{port}/", sender)
-        with pytest.raises(Resting, match="is asked again later") as failure:
-            post(f"https://127.0.0.1:{port}/", sender)
-    assert failure.value.wait_s > 1.0
+            rests = getattr(failure.value, "wait_s", 0.0)
+    assert isinstance(failure.value, Resting)
+    assert "is asked again later" in str(failure.value)
     with Receiver() as other:
         assert post(other.url.replace("127.0.0.1", "localhost"), sender) == 204
 

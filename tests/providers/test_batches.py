@@ -71,10 +71,13 @@ def test_a_provider_that_keeps_taking_a_processor_is_not_asked_for_a_while() -> 
                     made.look("batch_1")
             return failure.value
 
-        failures = [looked() for _ in range(6)]
+        # What two have taken may lack so little that the third is made soon after.
+        failures, give_up_at = [looked()], time.monotonic() + 60.0
+        while (failures[-1].retry_after or 0.0) <= 1.0:
+            assert time.monotonic() < give_up_at
+            failures.append(looked())
     assert isinstance(failures[0], KeptBusy)
     assert isinstance(failures[-1], Resting)
-    assert (failures[-1].retry_after or 0.0) > 1.0
     assert sum(isinstance(one, KeptBusy) for one in failures) <= 3
 
 
