@@ -265,20 +265,21 @@ JUDGEMENTS_KEPT = 20
 JUDGEMENTS_READ = 20_000
 JUDGEMENTS_CHARS = 10_000_000
 
-# The seconds of a processor that an exchange with a provider or a receiver of hooks usually takes,
-# besides what is done with what comes, and those for each byte of that. What all exchanges
-# with one take beyond that, and how much of it comes back with each second: where nothing is left
-# it is not asked for a while.
+# The seconds of a processor that an exchange with a Batch API or a receiver of hooks usually takes,
+# and those for each byte that comes. What is done with the bytes does not count.
 EXCHANGE_PROCESSOR_S, EXCHANGE_BYTE_S = 0.025, 1e-7
-PEER_PROCESSOR_S, PEER_PROCESSOR_BACK = 0.5, 0.01
 
-# The longest such while in seconds, however many exchanges were under way at the same time.
-PEER_REST_S = 300.0
+# What all exchanges with one of these may take beyond that, and how much of it comes back with each
+# second. Where nothing is left, it is not asked until some has come back, for so many seconds at
+# most.
+PEER_PROCESSOR_S, PEER_PROCESSOR_BACK, PEER_REST_S = 0.5, 0.01, 300.0
 
-# The same for the exporter of traces, which also makes bytes of the spans: an export, all beyond
-# that, and what comes back. The memory in bytes of the process that sends traces.
+# The same for exports of traces, in which bytes are made of the spans: what one usually takes, what
+# all may take beyond that, and how much comes back with each second.
 EXPORT_PROCESSOR_S = 0.25
 EXPORTS_PROCESSOR_S, EXPORTS_PROCESSOR_BACK = 1.0, 0.02
+
+# The most memory, in bytes, of the process that sends traces.
 TRACES_BYTES = 300 * 1024 * 1024
 
 # The lines that each process logs a minute about requests of strangers, who have no good key.

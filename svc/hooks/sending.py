@@ -29,7 +29,7 @@ class Resting(Undelivered):
     """Nothing was sent, since the attempts before took too much of a processor."""
 
     def __init__(self, wait_s: float) -> None:
-        super().__init__("its connections took too much of a processor: it is asked again later")
+        super().__init__("its connections took too much of a processor; it is asked again later")
         self.wait_s = wait_s
 
 

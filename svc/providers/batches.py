@@ -219,10 +219,12 @@ class BatchClient:
         given = headers or {"Content-Type": "application/json"}
         try:
             yield from self._streams.pieces(method, path, body, given, seconds, self._refusal)
+        except Resting:
+            # What made it rest has its line in the log already.
+            raise
         except ProviderError as error:
             kind, shown = type(error).__name__, _shown(path)
-            if not isinstance(error, Resting):
-                _log.warning("batches of %s: %s %s: %s: %s", self._name, method, shown, kind, error)
+            _log.warning("batches of %s: %s %s: %s: %s", self._name, method, shown, kind, error)
             raise
 
     def _refusal(self, reply: Reply) -> ProviderError:

@@ -173,8 +173,9 @@ class Adapter(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = self.pools
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        contexts = {"ssl_context": self._tls, "proxy_ssl_context": self._tls}
-        manager = super().proxy_manager_for(proxy, **kwargs, **contexts)
+        manager = super().proxy_manager_for(
+            proxy, **kwargs, ssl_context=self._tls, proxy_ssl_context=self._tls
+        )
         manager.pool_classes_by_scheme = self.pools
         return manager
 

@@ -173,11 +173,7 @@ class Watch:
             # Those of a plain socket: the shutdown of a TLS socket would also drop its decryption.
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
-            # What has come already would still be read, and records of TLS keep a thread busy.
-            with contextlib.suppress(OSError):
-                for _ in range(_DROPS):
-                    if not socket.socket.recv(self._sock, _DROPPED_BYTES, socket.MSG_DONTWAIT):
-                        break
+            _drop_received(self._sock)
 
 
 class Watchdog:
@@ -275,6 +271,17 @@ class Watchdog:
                     self._wakes_at = min(self._wakes_at, now + look_s)
                 wait = None if math.isinf(self._wakes_at) else max(0.0, self._wakes_at - now)
                 self._changed.wait(wait)
+
+
+def _drop_received(sock: Any) -> None:
+    """Drop what has come on a socket that is shut down.
+
+    It would still be read, and records of TLS keep the thread that reads them busy.
+    """
+    with contextlib.suppress(OSError):
+        for _ in range(_DROPS):
+            if not socket.socket.recv(sock, _DROPPED_BYTES, socket.MSG_DONTWAIT):
+                return
 
 
 def current_watch() -> Watch:

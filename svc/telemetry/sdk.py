@@ -34,13 +34,14 @@ SERVICE = "svc"
 # that its master gives it to end.
 FLUSH_S = 2.0
 
-# Its messages may quote what callers sent, addresses, and keys in variables.
+# The logger above those whose messages may quote what callers sent, addresses, and keys in
+# variables.
 _QUOTING = "opentelemetry"
 
 # The variables with headers for the collector, the first of which is for traces alone.
 _HEADERS = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 
-# The bytes in the unit in which the system says how much memory a process has had at most.
+# How many bytes the unit has in which the system tells a process's memory, see getrusage(2).
 _MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
 
 _SCOPE = InstrumentationScope(SERVICE, __version__)
@@ -50,6 +51,7 @@ log = logging.getLogger(__name__)
 
 
 def _memory() -> int:
+    """The most memory that this process has had, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT
 
 

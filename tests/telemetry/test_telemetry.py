@@ -208,7 +208,7 @@ def test_an_export_that_takes_too_much_of_a_processor_is_seen_while_it_does() ->
         exporting.close()
 
 
-def test_an_export_that_waits_takes_nothing(kept: Kept) -> None:
+def test_a_usual_export_takes_no_more_than_it_may(kept: Kept) -> None:
     exporting = exported(kept)
     exporting.close()
     exporting.check()
