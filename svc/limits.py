@@ -238,6 +238,10 @@ FIT_REST = 9
 REFIT_S = 5.0
 LABELS_READ = 5_000
 
+# The labels that the prediction sets of a request read together. Where its questions have more,
+# each set reads fewer.
+SETS_LABELS_READ = 50_000
+
 # The characters of stored readings that a look of the review queue, or a report of rates, reads.
 READINGS_CHARS = 10_000_000
 

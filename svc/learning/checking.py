@@ -86,7 +86,7 @@ class Checks:
         """The labels of one exact question."""
         question = checked[0].wording.question
         p = [one.evidence for one in checked]
-        worth = worths(question, p, [one.truth for one in checked])
+        worth = worths(question.task, p, [one.truth for one in checked])
         for one, its_p, its_worth in zip(checked, p, worth, strict=True):
             facts, feedback = one.facts, one.feedback
             yield NewLabel(

@@ -10,7 +10,7 @@ from typing import Any
 from svc import limits
 from svc.engine.plans import Finding
 from svc.learning import councils, fits
-from svc.learning.scored import NO_SCORES, ScoredQuestions, Scores
+from svc.learning.scored import NO_SCORES, ScoredQuestions, Scores, share_of_each
 from svc.questions import DECIMALS, Opinions, Question, Reading, to_digits
 from svc.stats import Calibrator, conformal
 from svc.store import CalibrationState, Labels
@@ -42,14 +42,7 @@ class Knowledge:
 
     def labels_to_read(self, questions: Iterable[Question]) -> int:
         """About how many labels are to be read for the prediction sets of these questions."""
-        found = [
-            (one, self.states.get(one.digest)) for one in questions if one.coverage is not None
-        ]
-        return sum(
-            self.unread(one, state)
-            for one, state in found
-            if state is not None and state.labels >= limits.MIN_LABELS
-        )
+        return sum(self.unread(*one) for one in _with_sets(questions, self.states))
 
     def calibrator(self, question: Question, finding: Finding) -> Calibrator | None:
         """The calibrator that is in effect for this exact question and who answered it."""
@@ -139,6 +132,18 @@ def _within(
 NOTHING_KNOWN = Knowledge()
 
 
+def _with_sets(
+    questions: Iterable[Question], states: Mapping[bytes, CalibrationState]
+) -> list[tuple[Question, CalibrationState]]:
+    """The questions that ask for a prediction set and have the labels for one."""
+    asking = [(one, states.get(one.digest)) for one in questions if one.coverage is not None]
+    return [
+        (one, state)
+        for one, state in asking
+        if state is not None and state.labels >= limits.MIN_LABELS
+    ]
+
+
 def nothing_known(
     project: str, questions: Iterable[Question], caller: str | None = None
 ) -> Knowledge:
@@ -160,9 +165,11 @@ class Library:
         What is remembered of them takes room of the `caller`'s, None where nobody knows who asks.
         Raises `StorageError`.
         """
-        states = self._labels.states(project, {question.digest for question in questions})
+        asked_for = list(questions)
+        states = self._labels.states(project, {question.digest for question in asked_for})
         if not states:
             return NOTHING_KNOWN
 
-        scored, asked = self._scored, (project, caller)
+        share = share_of_each([state.labels for _, state in _with_sets(asked_for, states)])
+        scored, asked = self._scored, (project, caller, share)
         return Knowledge(states, partial(scored.scores, *asked), partial(scored.unread, *asked))

@@ -28,6 +28,7 @@ from svc.stats import (
     recency,
 )
 from svc.store import TrainingData, Worth
+from svc.terms import TaskKind
 
 # No label weighs more than so many times the usual one: a few rare ones would decide everything.
 # What is cut off makes figures lean a little to the labels that were likely to be asked for.
@@ -144,11 +145,11 @@ def weighed(labels: int, sampling: Floats | None, changes: Collection[Change]) -
     return weights
 
 
-def worths(question: Question, p: Sequence[Sequence[float]], truth: Sequence[int]) -> list[Worth]:
-    """What each raw reading was worth."""
+def worths(kind: TaskKind, p: Sequence[Sequence[float]], truth: Sequence[int]) -> list[Worth]:
+    """What each raw reading was worth for such a task."""
     if not truth:
         return []
-    task, rows, true = TASKS[question.task], np.array(p), np.array(truth)
+    task, rows, true = TASKS[kind], np.array(p), np.array(truth)
     p_true = task.true_probabilities(rows, true).tolist()
     confidence = task.confidence(rows).tolist()
     correct = task.correct(rows, true).astype(int).tolist()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,20 +31,50 @@ from svc.stats import (
 from svc.store import (
     CalibrationState,
     Labels,
-    NewerLabels,
     Place,
     RawReading,
     TrainingData,
     WeighedLabel,
     Worth,
 )
+from svc.terms import TaskKind
 
 # Of so many labels what was read is in memory at a time.
 _AT_ONCE = 50
 
 # How many labels stay in memory, at most 5,000 of a question: 200 bytes each. A question counts as
 # so many more.
-LABELS_KEPT, QUESTION_LABELS = 600_000, 2_000
+LABELS_KEPT, QUESTION_LABELS = 600_000, 50
+
+# To read what a council said takes as long as so many other labels, and one for so many bytes more.
+_OPEN_COST, _BYTES_OF_COST = 5, 2_500
+
+
+class Share(NamedTuple):
+    """What a question's set may read of its labels: the most recent `labels`.
+
+    Those that are merged anew may take as long to read as `effort` others.
+    """
+
+    labels: int
+    effort: int
+
+
+# The share of a question that is alone.
+WHOLE = Share(limits.LABELS_READ, limits.SETS_LABELS_READ)
+
+
+def share_of_each(labels: Sequence[int]) -> Share:
+    """The share of each of the questions that have so many labels, where a request asks them all.
+
+    It is halved until all fit, so that few shares differ: what was read for one stays in memory.
+    """
+    each, effort = limits.LABELS_READ, limits.SETS_LABELS_READ
+    while sum(min(own, each) for own in labels) > limits.SETS_LABELS_READ:
+        each //= 2
+    while effort * len(labels) > limits.SETS_LABELS_READ:
+        effort //= 2
+    return Share(each, effort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +179,10 @@ _NO_LABELS = np.zeros((12, 0))
 class ScoredLabels:
     """The labels of one question; one thread at a time uses it."""
 
-    def __init__(self, place: Place, question: Question) -> None:
-        self._place = place
-        self._question = question
+    def __init__(self, place: Place, task: TaskKind, share: Share = WHOLE) -> None:
+        """Of the question at this place, whose labels belong to such a task."""
+        self._place, self._task = place, task
+        self._share = share
         self._forget()
 
     def scores(self, labels: Labels, state: CalibrationState) -> Scores:
@@ -169,7 +201,7 @@ class ScoredLabels:
         """How many of the labels that `state` has would be read for their scores, about."""
         seen = self._state
         if seen is None or _basis(seen) != _basis(state):
-            return min(state.labels, limits.LABELS_READ)
+            return min(state.labels, self._share.labels)
         return max(0, state.revision - seen.revision)
 
     def _forget(self) -> None:
@@ -182,37 +214,55 @@ class ScoredLabels:
         self._scores = NO_SCORES
 
     def _read(self, labels: Labels) -> None:
-        if len(self._names) > 2 * limits.LABELS_READ:
+        most = self._share.labels
+        if len(self._names) > 2 * most:
             # Most of them have no label any more that is read.
             self._forget()
         last_id = int(self._kept[0, -1]) if self._kept.size else 0
         rounds = self._kept[10][~np.isnan(self._kept[10])]
         first_round = int(rounds.min()) if rounds.size else None
-        newer = labels.newer(self._place, limits.LABELS_READ, last_id, self._state, first_round)
+        newer = labels.newer(self._place, most, last_id, self._state, first_round)
         seen = self._state
         if newer is not None and seen is not None and _basis(newer.state) != _basis(seen):
             self._forget()
-            newer = labels.newer(self._place, limits.LABELS_READ)
+            newer = labels.newer(self._place, most)
         if newer is None:
             self._forget()
             return
-        kept = np.concatenate([self._kept, *self._lines(labels, newer)], axis=1)
+        affordable = self._affordable(newer.labels)
+        if len(affordable) < len(newer.labels):
+            # Those that are kept are older than the ones that are left out.
+            self._kept = _NO_LABELS
+        lines = self._lines(labels, affordable, newer.state)
+        kept = np.concatenate([self._kept, *lines], axis=1)
         if newer.left is not None:
             kept = kept[:, np.isin(kept[0], newer.left)]
-        self._kept = kept[:, -limits.LABELS_READ :]
+        self._kept = kept[:, -most:]
         self._state = newer.state
         self._relative = newer.relative
         self._scores = self._scored()
 
-    def _lines(self, labels: Labels, newer: NewerLabels) -> Iterator[Floats]:
+    def _affordable(self, labels: Sequence[WeighedLabel]) -> Sequence[WeighedLabel]:
+        """The most recent of them that the share has the effort for."""
+        left = float(self._share.effort)
+        for place in range(len(labels) - 1, -1, -1):
+            if labels[place].open_bytes:
+                left -= _OPEN_COST + labels[place].open_bytes / _BYTES_OF_COST
+            if left < 0:
+                return labels[place + 1 :]
+        return labels
+
+    def _lines(
+        self, labels: Labels, new: Sequence[WeighedLabel], state: CalibrationState
+    ) -> Iterator[Floats]:
         """The lines of new labels, of a few at a time: what councils said may be 13 KB each."""
-        for start in range(0, len(newer.labels), _AT_ONCE):
-            some = newer.labels[start : start + _AT_ONCE]
-            open_ones = [one.id for one in some if one.is_open]
+        for start in range(0, len(new), _AT_ONCE):
+            some = new[start : start + _AT_ONCE]
+            open_ones = [one.id for one in some if one.open_bytes]
             readings = labels.readings(open_ones) if open_ones else {}
             # One that is gone was replaced by another, which comes with the next look.
-            there = [one for one in some if not one.is_open or one.id in readings]
-            yield self._lines_of(there, readings, newer.state)
+            there = [one for one in some if not one.open_bytes or one.id in readings]
+            yield self._lines_of(there, readings, state)
 
     def _lines_of(
         self,
@@ -223,11 +273,11 @@ class ScoredLabels:
         names = [hash(one.answered_by) for one in labels]
         for name in names:
             self._names.setdefault(name, len(self._names))
-        merged = _worths(labels, readings, self._question, state, state.pools)
+        merged = _worths(labels, readings, self._task, state, state.pools)
         # Changes are looked for where members count alike (see `labelled`).
         alike = merged
         if state.pools:
-            alike = _worths(labels, readings, self._question, state, None)
+            alike = _worths(labels, readings, self._task, state, None)
         found = [
             (
                 *(one.id, one.decision, one.truth, plain.correct, self._names[name]),
@@ -257,39 +307,53 @@ class ScoredQuestions:
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
-        # Of each project by the digest of the exact question.
-        self._kept: Recent[str, bytes, tuple[ScoredLabels, threading.Lock]] = Recent(
+        # Of each project by the digest of the exact question and what is read of its labels.
+        self._kept: Recent[str, tuple[bytes, Share], tuple[ScoredLabels, threading.Lock]] = Recent(
             LABELS_KEPT, lambda found: QUESTION_LABELS + found[0].labels
         )
         self._lock = threading.Lock()
 
     def scores(
-        self, project: str, caller: str | None, question: Question, state: CalibrationState
+        self,
+        project: str,
+        caller: str | None,
+        share: Share,
+        question: Question,
+        state: CalibrationState,
     ) -> Scores:
-        """The scores of at least the labels that `state` has. Raises `StorageError`."""
-        found = scored, lock = self._of(project, caller, question)
+        """The scores of at least the labels that `state` has, as far as the share goes.
+
+        Raises `StorageError`.
+        """
+        found = scored, lock = self._of(project, caller, share, question)
         with lock:
             before = scored.labels
             scores = scored.scores(self._labels, state)
         if scored.labels != before:
             with self._lock:
-                self._kept.put(project, question.digest, found, caller)
+                self._kept.put(project, (question.digest, share), found, caller)
         return scores
 
     def unread(
-        self, project: str, caller: str | None, question: Question, state: CalibrationState
+        self,
+        project: str,
+        caller: str | None,
+        share: Share,
+        question: Question,
+        state: CalibrationState,
     ) -> int:
         """How many of the labels that `state` has would be read for their scores, about."""
-        return self._of(project, caller, question)[0].unread(state)
+        return self._of(project, caller, share, question)[0].unread(state)
 
     def _of(
-        self, project: str, caller: str | None, question: Question
+        self, project: str, caller: str | None, share: Share, question: Question
     ) -> tuple[ScoredLabels, threading.Lock]:
+        place, wanted = (project, question.digest), (question.digest, share)
         with self._lock:
-            found = self._kept.get(project, question.digest)
+            found = self._kept.get(project, wanted)
             if found is None:
-                found = (ScoredLabels((project, question.digest), question), threading.Lock())
-                self._kept.put(project, question.digest, found, caller)
+                found = (ScoredLabels(place, question.task, share), threading.Lock())
+                self._kept.put(project, wanted, found, caller)
         return found
 
 
@@ -301,14 +365,14 @@ def _basis(state: CalibrationState) -> tuple[object, ...]:
 def _worths(
     labels: Sequence[WeighedLabel],
     readings: Mapping[int, RawReading],
-    question: Question,
+    task: TaskKind,
     state: CalibrationState,
     pools: str | None,
 ) -> list[Worth]:
     """What each label's reading was worth; found anew where it depends on pools."""
     open_ones = [one for one in labels if one.id in readings]
     truth = [one.truth for one in open_ones]
-    found = iter(worths(question, _merged(open_ones, readings, state, pools), truth))
+    found = iter(worths(task, _merged(open_ones, readings, state, pools), truth))
     return [next(found) if one.worth is None or one.id in readings else one.worth for one in labels]
 
 

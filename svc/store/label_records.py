@@ -135,8 +135,8 @@ class WeighedLabel(NamedTuple):
     """A stored label without the rest of its reading.
 
     `review_round` and `doubt` say when and at which level the review queue handed it out.
-    `is_open` says that its worth is not known, or depends on today's pools, so that `RawReading` is
-    wanted.
+    `open_bytes` is how long its `RawReading` is, which is wanted where its worth is not known, or
+    depends on today's pools; else it is 0.
     `decision` is the row of the labelled decision, and the times are as in `TrainingData`.
     """
 
@@ -147,7 +147,7 @@ class WeighedLabel(NamedTuple):
     review_round: int | None
     doubt: int | None
     worth: Worth | None
-    is_open: bool
+    open_bytes: int
     decision: int
     first_at: int
     decided_at: int

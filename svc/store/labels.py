@@ -83,7 +83,8 @@ _OF_CHALLENGERS = (
 # stored, or depends on pools.
 _NEWER = (
     "SELECT id, truth, answered_by, chance, review_round, doubt, p_true, confidence, correct, "
-    "p_true IS NULL OR members IS NOT NULL, decision_seq, "
+    "iif(p_true IS NULL OR members IS NOT NULL, length(p) + coalesce(length(members), 0), 0), "
+    "decision_seq, "
     f"{_FIRST_AT}, decided_at FROM labels "
     "WHERE project = ? AND question_id = ? AND id > ? ORDER BY id DESC LIMIT ?"
 )
@@ -366,7 +367,7 @@ def _relative(
 def _weighed(row: sqlite3.Row) -> WeighedLabel:
     # By place and not by name: thousands of them are read at once.
     label_id, truth, answered_by, chance, review_round, doubt = row[:6]
-    p_true, confidence, correct, is_open, decision, first_at, decided_at = row[6:]
+    p_true, confidence, correct, open_bytes, decision, first_at, decided_at = row[6:]
     return WeighedLabel(
         label_id,
         truth,
@@ -375,7 +376,7 @@ def _weighed(row: sqlite3.Row) -> WeighedLabel:
         review_round,
         doubt,
         worth=None if p_true is None else Worth(p_true, confidence, correct),
-        is_open=bool(is_open),
+        open_bytes=open_bytes,
         decision=decision,
         first_at=first_at,
         decided_at=decided_at,

@@ -17,9 +17,17 @@ import pytest
 
 from svc import limits
 from svc.learning import scored
+from svc.learning.knowledge import Library
 from svc.learning.labelled import labelled, worths
-from svc.learning.scored import QUESTION_LABELS, ScoredLabels, ScoredQuestions
-from svc.questions import TYPES
+from svc.learning.scored import (
+    QUESTION_LABELS,
+    WHOLE,
+    ScoredLabels,
+    ScoredQuestions,
+    Share,
+    share_of_each,
+)
+from svc.questions import TYPES, Question
 from svc.stats import TASKS, Floats, conformal
 from svc.store import wordings
 from svc.store.database import Database
@@ -34,6 +42,7 @@ QUESTION = TYPES["choice"].load(
 )
 GROUPS = ("@p/m logprobs", "@p/n verbal")
 MOST = 60
+FEW = Share(MOST, limits.SETS_LABELS_READ)
 
 
 class World:
@@ -82,7 +91,7 @@ class World:
             answered_by=self.random.choice(GROUPS),
             created_at=1,
             chance=self.random.choice([None, 0.5, 0.1]),
-            worth=worths(QUESTION, [p], [truth])[0] if known else None,
+            worth=worths(QUESTION.task, [p], [truth])[0] if known else None,
             **fields,
         )
         self.labels.add(label)
@@ -92,7 +101,7 @@ class World:
         """Give a label again, with another truth."""
         before = self.given[place]
         truth = (before.truth + 1) % 3
-        known = None if before.worth is None else worths(QUESTION, [before.p], [truth])[0]
+        known = None if before.worth is None else worths(QUESTION.task, [before.p], [truth])[0]
         self.labels.add(replace(before, truth=truth, worth=known))
 
     def erase(self, whole: bool) -> None:
@@ -141,7 +150,7 @@ def few_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_label_by_label_also_where_labels_are_replaced(world: World, few_are_read: None) -> None:
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task, FEW)
     for number in range(2 * MOST):
         world.give()
         if number % 7 == 3:
@@ -157,7 +166,7 @@ def test_label_by_label_also_where_labels_are_replaced(world: World, few_are_rea
 def test_names_of_models_whose_labels_are_read_no_more_are_forgotten(
     world: World, few_are_read: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task, FEW)
     names = 0
     for number in range(5 * MOST):
         monkeypatch.setattr(sys.modules[__name__], "GROUPS", [f"m{number} verbal"])
@@ -170,7 +179,7 @@ def test_names_of_models_whose_labels_are_read_no_more_are_forgotten(
 
 
 def test_the_newest_label_and_all_of_them_are_replaced(world: World) -> None:
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task)
     for _ in range(40):
         world.give()
     world.agree(kept)
@@ -184,7 +193,7 @@ def test_the_newest_label_and_all_of_them_are_replaced(world: World) -> None:
 @pytest.mark.parametrize("whole", [False, True])
 def test_labels_that_come_after_all_were_erased(world: World, whole: bool) -> None:
     """As a whole the question goes too, with what counts its labels, and comes anew."""
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task)
     for _ in range(60):
         world.give()
     world.agree(kept)
@@ -198,7 +207,7 @@ def test_labels_that_come_after_all_were_erased(world: World, whole: bool) -> No
 def test_labels_from_before_their_worth_was_stored(world: World) -> None:
     for _ in range(35):
         world.give(known=False)
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task)
     world.agree(kept)
     world.give()
     world.agree(kept)
@@ -206,7 +215,7 @@ def test_labels_from_before_their_worth_was_stored(world: World) -> None:
 
 def test_what_members_said_is_merged_by_the_pools_of_the_day(world: World) -> None:
     members = {"@p/m": [0.6, 0.3, 0.1], "@p/n": [0.2, 0.7, 0.1]}
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task)
     for number in range(32):
         world.give(members=members if number % 2 else None)
     world.agree(kept)
@@ -219,7 +228,7 @@ def test_what_members_said_is_merged_by_the_pools_of_the_day(world: World) -> No
 
 
 def test_a_change_of_the_answers_is_noticed_with_the_same_label(world: World) -> None:
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task)
     for number in range(400):
         world.give(wrong=0.05 if number < 300 else 0.9)
         if number % 20 == 0 or number > 380:
@@ -229,7 +238,7 @@ def test_a_change_of_the_answers_is_noticed_with_the_same_label(world: World) ->
 
 
 def test_labels_that_come_in_another_order_than_the_answers(world: World) -> None:
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task)
     decisions = [world.decide() for _ in range(400)]
     order = world.random.sample(range(400), 400)
     for done, number in enumerate(order):
@@ -246,7 +255,7 @@ def test_only_the_rows_of_new_labels_are_read(world: World) -> None:
     for _ in range(40):
         world.give()
     first = world.labels.newer(world.place, limits.LABELS_READ)
-    assert first is not None and not any(one.is_open for one in first.labels)
+    assert first is not None and not any(one.open_bytes for one in first.labels)
     world.give()
     last = first.labels[-1].id
     step = world.labels.newer(world.place, limits.LABELS_READ, last, first.state)
@@ -256,7 +265,7 @@ def test_only_the_rows_of_new_labels_are_read(world: World) -> None:
 def test_a_label_costs_the_same_whether_there_are_few_others_or_many(world: World) -> None:
     """In what is read: with 300 labels before it no more than with 40."""
     counts = []
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task)
     for size in (40, 260):
         for _ in range(size):
             world.give()
@@ -292,7 +301,7 @@ def test_what_was_read_is_in_memory_of_a_few_labels_at_a_time(world: World) -> N
     for number in range(120):
         world.give(members=members if number % 4 else None)
     reading = Counting(world.database)
-    found = ScoredLabels(world.place, QUESTION).scores(reading, world.state)
+    found = ScoredLabels(world.place, QUESTION.task).scores(reading, world.state)
     assert len(found.scores) == 120
     assert sum(reading.raw) == 90 and max(reading.raw) <= 50
 
@@ -302,7 +311,7 @@ def test_a_label_that_is_gone_when_it_is_read_counts_no_more(world: World) -> No
     for _ in range(60):
         world.give(members=members)
     losing = Losing(world.database)
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task)
     assert len(kept.scores(losing, world.state).scores) == 59
     world.give()
     assert kept.unread(world.state) == 1
@@ -312,7 +321,7 @@ def test_a_label_that_is_gone_when_it_is_read_counts_no_more(world: World) -> No
 def test_how_many_labels_are_unread_is_told(world: World) -> None:
     for _ in range(40):
         world.give()
-    kept = ScoredLabels(world.place, QUESTION)
+    kept = ScoredLabels(world.place, QUESTION.task)
     assert kept.unread(world.state) == 40
     world.agree(kept)
     assert kept.unread(world.state) == 0
@@ -337,19 +346,91 @@ def test_labels_of_questions_stay_in_memory_as_far_as_they_are_few_together(
     for _ in range(60):
         world.give()
     questions, other = ScoredQuestions(world.labels), replace(QUESTION, instructions="Another?")
-    assert len(questions.scores("default", None, QUESTION, world.state).scores) == 60
-    questions.scores("default", None, other, world.state)
-    assert questions.unread("default", None, QUESTION, world.state) == forgotten
+    assert len(questions.scores("default", None, WHOLE, QUESTION, world.state).scores) == 60
+    questions.scores("default", None, WHOLE, other, world.state)
+    assert questions.unread("default", None, WHOLE, QUESTION, world.state) == forgotten
 
 
 def test_a_caller_of_many_projects_leaves_labels_of_others_in_memory(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scored, "LABELS_KEPT", 4 * QUESTION_LABELS)
+    monkeypatch.setattr(scored, "LABELS_KEPT", 4 * (QUESTION_LABELS + 60))
     for _ in range(60):
         world.give()
     questions = ScoredQuestions(world.labels)
-    questions.scores("default", "one", QUESTION, world.state)
+    questions.scores("default", "one", WHOLE, QUESTION, world.state)
     for number in range(20):
-        questions.unread(f"other {number}", "two", QUESTION, world.state)
-    assert questions.unread("default", "one", QUESTION, world.state) == 0
+        questions.unread(f"other {number}", "two", WHOLE, QUESTION, world.state)
+    assert questions.unread("default", "one", WHOLE, QUESTION, world.state) == 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "share"),
+    [
+        ([5_000], Share(5_000, 50_000)),
+        ([9_000] * 10, Share(5_000, 3_125)),
+        ([5_000] * 64, Share(625, 781)),
+        ([50] * 1_000, Share(5_000, 48)),
+        ([500] * 1_000, Share(39, 48)),
+        ([], WHOLE),
+    ],
+)
+def test_questions_of_a_request_share_what_is_read_for_their_sets(
+    labels: Sequence[int], share: Share
+) -> None:
+    assert share_of_each(labels) == share
+
+
+def test_the_most_recent_labels_of_a_share_are_read(world: World) -> None:
+    for _ in range(60):
+        world.give()
+    kept = ScoredLabels(world.place, QUESTION.task, Share(40, 1_000))
+    assert kept.unread(world.state) == 40
+    found = kept.scores(world.labels, world.state)
+    whole = ScoredLabels(world.place, QUESTION.task).scores(world.labels, world.state)
+    assert found.scores.tolist() == whole.scores[-40:].tolist()
+
+
+def test_labels_of_councils_are_read_as_far_as_the_effort_of_their_share_goes(
+    world: World,
+) -> None:
+    members = {"@p/m": [0.6, 0.3, 0.1], "@p/n": [0.2, 0.7, 0.1]}
+    for number in range(60):
+        world.give(members=members if number % 2 else None)
+    reading = Counting(world.database)
+    kept = ScoredLabels(world.place, QUESTION.task, Share(5_000, 101))
+    found = kept.scores(reading, world.state)
+    assert sum(reading.raw) == 20 and len(found.scores) == 40
+    # Further ones are added to these, unless they alone take more.
+    world.give(members=members)
+    assert len(kept.scores(reading, world.state).scores) == 41
+    for _ in range(25):
+        world.give(members=members)
+    assert len(kept.scores(reading, world.state).scores) == 20
+
+
+def test_the_sets_of_a_request_read_so_many_labels_in_all(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SETS_LABELS_READ", 100)
+    monkeypatch.setattr(limits, "LABELS_READ", 50)
+    for _ in range(60):
+        world.give()
+    asked_for = [replace(QUESTION, instructions=f"{number}?", coverage=0.9) for number in range(3)]
+    questions = [*asked_for, replace(QUESTION, instructions="Without a set?")]
+    _give_all_the_same_labels(world, questions)
+    reading = Counting(world.database)
+    known = Library(reading).knowledge("default", questions)
+    assert known.labels_to_read(questions) == 75
+    for question in questions:
+        known.scores(question, known.states[question.digest])
+    assert reading.rows == 4 * 25
+
+
+def _give_all_the_same_labels(world: World, questions: Sequence[Question]) -> None:
+    """Labels of a question are those of all, as if each decision had asked them."""
+    for question in questions:
+        labels = [
+            replace(one, digest=question.digest, key=f"{question.serial}") for one in world.given
+        ]
+        world.labels.add_all(labels)
