@@ -72,6 +72,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     settings, shared = services.settings, services.shared
     rules = (settings.no_auth, settings.require_keys)
     stored = services.decisions.any_of
+    decorators.share_rests(shared.rests)
     auth.register(app, services.keys, shared.buckets, shared.turns, *rules, stored=stored)
     error_handlers.register(app)
     decided, salt = services.decisions, services.database.salt

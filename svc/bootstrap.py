@@ -37,6 +37,7 @@ from svc.metrics import Board, BudgetSeries, Metrics
 from svc.pins import PINS
 from svc.providers import Replies, Traits
 from svc.questions import Question
+from svc.rests import SharedRests, Work
 from svc.settings import Settings
 from svc.sharing import Bell, FairLock, NamedLocks, Resting, WorkerLoads
 from svc.spending import Purses, Slices
@@ -93,6 +94,7 @@ class Shared(SharedCalls):
         self.board = Board()
         self.usage = UsageBoard()
         self.worker_loads = WorkerLoads()
+        self.rests = {work: SharedRests() for work in Work}
         self.turns = Turns(usual=max(1, request_threads // limits.KEY_SHARE))
         self.repeats = NamedLocks()
         # Rung when a job comes.

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from svc import processor_time
 from svc.deadline import Deadline
 from svc.errors import RateLimited, Timeout
+from svc.rests import Rests
 
 # After its turn a key waits this many times what the turn took of the processor.
 PAUSE = 3.0
@@ -33,26 +34,6 @@ _PLACE_AGAIN_S = 1.0
 
 # For work that needs none.
 _NO_TURN = contextlib.nullcontext()
-
-
-class Rests:
-    """Until when each key pauses, in seconds of the clock of those kinds of work that share this.
-
-    A key that mixes several kinds of work takes no more of a processor than one with a single kind.
-    """
-
-    def __init__(self) -> None:
-        self._until: dict[str | None, float] = {}
-        self._booking = threading.Lock()
-
-    def until(self, key_id: str | None) -> float:
-        """When the key's next work may begin."""
-        return self._until.get(key_id, 0.0)
-
-    def add(self, key_id: str, now: float, seconds: float) -> None:
-        """Have the key pause for so long after its pauses of before."""
-        with self._booking:
-            self._until[key_id] = max(self.until(key_id), now) + seconds
 
 
 @contextlib.contextmanager

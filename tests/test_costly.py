@@ -9,9 +9,10 @@ import time
 
 import pytest
 
-from svc.costly import LENIENCE_S, PAUSE, SHARED_S, CostlyWork, Places, Rests
+from svc.costly import LENIENCE_S, PAUSE, SHARED_S, CostlyWork, Places
 from svc.deadline import Deadline
 from svc.errors import RateLimited, Timeout
+from svc.rests import Rests
 
 SMALL = 100
 LARGE = SMALL + 1

@@ -37,6 +37,7 @@ LEVELS = (
         "ratelimit",
         "recent",
         "records",
+        "rests",
         "settings",
         "shapes",
         "shares",

@@ -8,7 +8,7 @@ docstring, whose first line is the summary.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial, wraps
@@ -18,10 +18,11 @@ from flask import Flask, Response, g, request
 from marshmallow import Schema
 
 from svc import limits
-from svc.costly import CostlyWork, Places, Rests
+from svc.costly import CostlyWork, Places
 from svc.deadline import Deadline
 from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
+from svc.rests import Rests, SharedRests, Work
 from svc.schemas import load
 from svc.shares import Shares
 from svc.web.body import (
@@ -66,15 +67,22 @@ USUAL_S = 0.005
 _NO_PLACE = nullcontext()
 _arriving: dict[str | None, Shares] = {}
 _bodies = Shares(limits.BODIES_BYTES)
-_reading = CostlyWork(SMALL_BYTES)
-_holding = CostlyWork(SMALL_BYTES)
-_answering = CostlyWork(small=0, unnoticed_s=USUAL_S)
-# A key's pauses after work with what is stored, which count for all kinds of it.
-RESTS = Rests()
-_reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S, rests=RESTS)
-_making_brief = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
+# The pauses of keys, which count for all work of a kind.
+RESTS = {work: Rests() for work in Work}
+RESTS_OF_STORED = RESTS[Work.STORED]
+_reading = CostlyWork(SMALL_BYTES, rests=RESTS[Work.BODIES])
+_holding = CostlyWork(SMALL_BYTES, rests=RESTS[Work.HELD])
+_answering = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS[Work.ANSWERS])
+_reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S, rests=RESTS_OF_STORED)
+_making_brief = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS_OF_STORED)
 _scraped = Places(SCRAPES)
-_scraping = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
+_scraping = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS_OF_STORED)
+
+
+def share_rests(shared: Mapping[Work, SharedRests]) -> None:
+    """From now on pauses count over all workers that share these."""
+    for work, rests in RESTS.items():
+        rests.shared = shared[work]
 
 
 def body(

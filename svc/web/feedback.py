@@ -13,7 +13,7 @@ from svc.jsontext import JsonObject
 from svc.learning import Learner
 from svc.schemas import BulkFeedback, BulkFeedbackSchema, Feedback, FeedbackRequestSchema
 from svc.web.body import parse_lines
-from svc.web.decorators import RESTS, USUAL_S, Decorator, body, fails, query, response
+from svc.web.decorators import RESTS_OF_STORED, USUAL_S, Decorator, body, fails, query, response
 from svc.web.feedback_schemas import (
     BulkFeedbackQuerySchema,
     BulkFeedbackResponseSchema,
@@ -34,9 +34,9 @@ def labels_of_lines(sent: bytes) -> JsonObject:
 def blueprint(learner: Learner, once: Decorator) -> Blueprint:
     """The route that takes true answers."""
     routes = Blueprint("feedback", __name__)
-    storing = CostlyWork(FEW_LABELS, pause=_PAUSE, rests=RESTS)
+    storing = CostlyWork(FEW_LABELS, pause=_PAUSE, rests=RESTS_OF_STORED)
     # To read a long decision takes 50 ms, and to fit a first calibrator up to 200.
-    labelling = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
+    labelling = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS_OF_STORED)
 
     @routes.post("/v1/feedback")
     @body(FeedbackRequestSchema)

@@ -1,0 +1,60 @@
+"""Pauses of keys count in a worker and over all; what concerns processes forks."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+
+from svc.rests import Rests, SharedRests, Work
+from svc.web import decorators
+from tests.test_sharing import run
+from tests.web.conftest import Start, start
+
+__all__ = ["start"]  # the fixture
+
+
+@pytest.fixture
+def rests() -> Rests:
+    return Rests()
+
+
+def test_pauses_of_a_worker_follow_each_other(rests: Rests) -> None:
+    rests.add("a", 10.0, 2.0)
+    assert rests.until("a") == 12.0
+    rests.add("a", 11.0, 1.0)
+    assert rests.until("a") == 13.0
+    rests.add("a", 20.0, 1.0)
+    assert rests.until("a") == 21.0
+    assert rests.until("b") == rests.until(None) == 0.0
+
+
+def test_workers_that_have_few_processors_pause_for_what_the_others_did() -> None:
+    one, other = Rests(), Rests()
+    one.shared = other.shared = SharedRests(usable=2)
+    one.add("a", 10.0, 3.0)
+    assert (one.until("a"), other.until("a")) == (13.0, 11.5)
+    # Of many workers each pauses as long as all together have to.
+    for _ in range(7):
+        other.add("a", 10.0, 3.0)
+    assert one.until("a") == 22.0
+    assert one.until("b") == other.until("b") == 0.0
+
+
+def test_pauses_of_other_processes_count() -> None:
+    script = """
+from svc.rests import Rests, SharedRests
+rests, shared = Rests(), SharedRests(usable=4)
+rests.shared = shared
+child = forked(lambda: rests.add("a", 10.0, 2.0))
+os.waitpid(child, 0)
+print(rests.until("a"), rests.until("b"))
+"""
+    assert run(script).split() == ["10.5", "0.0"]
+
+
+@pytest.mark.parametrize("work", Work)
+def test_an_application_pauses_with_all_workers_of_its_server(start: Start, work: Work) -> None:
+    app: Flask = start()
+    shared = app.extensions["svc"].shared.rests[work]
+    shared.add("a key", 10.0, 1_000.0)
+    assert decorators.RESTS[work].until("a key") == shared.until("a key") > 10.0
