@@ -6,9 +6,11 @@ and after it: nothing that is counted there ends that.
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from svc import limits
 
@@ -91,17 +93,48 @@ class SpareOfPeer:
             return self._left_s
 
 
-class Meter:
-    """Counts the processor time of the thread that makes it, from when it is told to go on."""
+class Collections:
+    """The seconds of a processor that collections of garbage took in each thread, by its id.
 
-    __slots__ = ("_busy_s", "_clock", "_counted_s", "_has_left", "_lock", "_use")
+    One happens in whichever thread made the last of many objects, and looks through those of all.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[int, float] = {}
+        self._began_s = 0.0
+
+    def note(self, phase: str, _: Mapping[str, Any]) -> None:
+        """Called by `gc` before and after each; there is one at a time."""
+        if phase == "start":
+            self._began_s = time.thread_time()
+            return
+        thread = threading.get_ident()
+        self._taken[thread] = self.seconds(thread) + time.thread_time() - self._began_s
+
+    def seconds(self, thread: int) -> float:
+        """Those of all threads that had this id."""
+        return self._taken.get(thread, 0.0)
+
+
+_collections = Collections()
+gc.callbacks.append(_collections.note)
+
+
+class Meter:
+    """Counts the processor time of the thread that makes it, from when it is told to go on.
+
+    Collections of garbage are not counted: nobody at the other end causes what they look through.
+    """
+
+    __slots__ = ("_busy_s", "_clock", "_counted_s", "_has_left", "_lock", "_thread", "_use")
 
     def __init__(self, use: Callable[[float], object], has_left: Callable[[], bool]) -> None:
         """`use` is told of seconds that were taken, `has_left` says whether more may be."""
         self._use, self._has_left = use, has_left
         # Some systems show the time of a thread to that thread alone.
         clock_of = getattr(time, "pthread_getcpuclockid", None)
-        self._clock = clock_of and clock_of(threading.get_ident())
+        self._thread = threading.get_ident()
+        self._clock = clock_of and clock_of(self._thread)
         # Up to where it is counted; None while it is not.
         self._counted_s: float | None = None
         self._busy_s = 0.0
@@ -116,12 +149,12 @@ class Meter:
     def go_on(self) -> None:
         """Count from now on."""
         with self._lock:
-            self._counted_s = time.thread_time()
+            self._counted_s = self._without_collections(time.thread_time())
 
     def count(self) -> None:
         """Count what was taken since it was counted last."""
         with self._lock:
-            self._count(time.thread_time())
+            self._count(self._without_collections(time.thread_time()))
 
     def look(self) -> bool:
         """Count from another thread; whether the exchange takes more than there is."""
@@ -129,13 +162,21 @@ class Meter:
             # A thread that pauses may be gone soon, and its clock with it.
             if self._counted_s is None or not self._clock:
                 return False
-            self._count(time.clock_gettime(self._clock))
+            self._count(self._without_collections(time.clock_gettime(self._clock)))
             return self._busy_s > NOTICED_S and not self._has_left()
+
+    @property
+    def busy_s(self) -> float:
+        """The seconds that were counted."""
+        return self._busy_s
 
     @property
     def is_short(self) -> bool:
         """Whether nothing is left that the exchange may take."""
         return not self._has_left()
+
+    def _without_collections(self, thread_s: float) -> float:
+        return thread_s - _collections.seconds(self._thread)
 
     def _count(self, now_s: float) -> None:
         if self._counted_s is not None and now_s > self._counted_s:

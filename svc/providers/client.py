@@ -16,6 +16,7 @@ import urllib3.exceptions
 from svc import limits
 from svc.deadline import Deadline
 from svc.logs import Sparingly
+from svc.meter import SpareOfPeer
 from svc.phrases import visible
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
@@ -29,6 +30,7 @@ from svc.providers.failures import (
     KeptBusy,
     ProviderError,
     Refused,
+    Resting,
     ServerTrouble,
     Unread,
 )
@@ -85,6 +87,9 @@ class Client:
         self._catalog = catalog
         self._now = now
         self._watchdog = Watchdog()
+        # What all calls of a caller to a provider may take of a processor beyond what is usual. Of
+        # nearly all there is none.
+        self._peers: dict[tuple[str, str | None], SpareOfPeer] = {}
         self._allowance, self._failures = Allowance(), Sparingly(limits.FAILURES_LOGGED)
         secure = any(provider.url.startswith("https:") for provider in catalog.values())
         tls = trusted() if secure else None
@@ -240,7 +245,10 @@ class Client:
     ) -> Reply:
         if timeout_s <= 0:
             raise CallTimedOut("no time was left for the call")
-        transport = self._transports[provider.name]
+        transport, peer = self._transports[provider.name], (provider.name, deadline.effort.caller)
+        of_all = self._peers.get(peer)
+        if of_all is not None and (wait_s := of_all.wait_s()):
+            raise Resting("its connections took too much of a processor", wait_s)
         with self._watchdog.watching(timeout_s, deadline, provider.name, coming.meter) as watch:
             try:
                 if watch.cancelled:
@@ -253,8 +261,18 @@ class Client:
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 failure = _failure(watch, error)
                 _free(error)
+            finally:
+                self._count(peer, coming)
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
+
+    def _count(self, peer: tuple[str, str | None], coming: ComingReply) -> None:
+        """Count what a call took of a processor beyond what is usual, with what has come."""
+        coming.meter.count()
+        usual_s = limits.EXCHANGE_PROCESSOR_S + coming.came * limits.EXCHANGE_BYTE_S
+        beyond_s = coming.meter.busy_s - usual_s
+        if beyond_s > 0:
+            self._peers.setdefault(peer, SpareOfPeer()).use(beyond_s)
 
 
 def _was_there(error: requests.ConnectionError) -> bool:

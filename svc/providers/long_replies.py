@@ -92,13 +92,15 @@ def _parts_that_came(body: bytes) -> int:
 class ComingReply:
     """One reply on its way; every call has one, and a generator would take twice as long."""
 
-    __slots__ = ("_caller", "_deadline", "_has_room", "_model", "_room", "meter")
+    __slots__ = ("_caller", "_deadline", "_has_room", "_model", "_room", "came", "meter")
 
     def __init__(self, room: _Room, model: Model, deadline: Deadline) -> None:
         self._room, self._model = room, model
         self._deadline, self._has_room = deadline, False
         self._caller = deadline.effort.caller
         self.meter = deadline.effort.meter(model.id)
+        # The bytes of it that came beyond those that are always read.
+        self.came = 0
 
     def take(self, is_wanted: Callable[[], bool], size: int) -> bool:
         """Whether so many bytes more may be held of it, which is long.
@@ -107,6 +109,7 @@ class ComingReply:
         provider has to wait with the rest. Raises `Unread`.
         """
         self.meter.count()
+        self.came += size
         if not self._deadline.effort.replies_s.has_left(self._model.id):
             raise Unread(TAKE_TOO_LONG)
         while not self._has_room:

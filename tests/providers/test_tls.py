@@ -24,7 +24,9 @@ from svc.providers.failures import (
     CallTimedOut,
     Cancelled,
     KeptBusy,
+    ProviderError,
     Refused,
+    Resting,
     ServerTrouble,
 )
 from svc.providers.transport import Transport, trusted
@@ -152,7 +154,7 @@ def test_handshakes_without_end_at_the_same_time_take_as_little():
     with endless_handshakes() as port, client_of(f"https://127.0.0.1:{port}/v1") as client:
 
         def call(_number):
-            with pytest.raises(KeptBusy):
+            with pytest.raises((KeptBusy, Resting)):
                 client.call(MODEL, CALL, LONG, deadline=asked)
 
         began = time.process_time()
@@ -160,6 +162,25 @@ def test_handshakes_without_end_at_the_same_time_take_as_little():
             list(pool.map(call, range(60)))
         # One after the other they would take six seconds and more, a tenth of one each.
         assert time.process_time() - began < 5
+
+
+def test_a_provider_that_keeps_taking_a_processor_is_not_asked_for_a_while():
+    """Each request has its bound, but a caller may send many, and rows of a job are one each."""
+    with endless_handshakes() as port, client_of(f"https://127.0.0.1:{port}/v1") as client:
+
+        def failure(caller):
+            asked = Deadline(LONG)
+            asked.effort.caller = caller
+            with pytest.raises(ProviderError) as failed:
+                client.call(MODEL, CALL, LONG, deadline=asked)
+            return failed.value
+
+        assert type(failure("a")) is KeptBusy
+        resting = failure("a")
+        assert type(resting) is Resting and resting.retry_after > 1.0 and not resting.retry
+        assert "not asked for a while" in resting.public_message
+        # Who else asks finds out anew.
+        assert type(failure("b")) is KeptBusy
 
 
 def test_a_model_with_nothing_left_of_a_processor_is_asked_on_connections_that_are_open(
