@@ -23,6 +23,8 @@ from svc.limits import (
 from svc.meter import Meter
 from svc.tracing import Trace
 
+_ROUNDING = 1e-9  # what parts that were taken from a sum may leave of it
+
 
 class Allowance:
     """How much of something is left to a request, counted by all of its calls together."""
@@ -85,7 +87,7 @@ class ModelsAllowance:
 
     def has_left(self, model: str) -> bool:
         """Whether a model may use any more."""
-        return min(self._left, self._each - self._of.get(model, 0.0)) > 0
+        return min(self._left, self._each - self._of.get(model, 0.0)) > _ROUNDING
 
 
 class Effort:
