@@ -32,6 +32,10 @@ LOOK_S = 0.5
 # When a place may be free again that was not waited for, in seconds.
 _PLACE_AGAIN_S = 1.0
 
+# What a key takes unnoticed at most where that counts for all of its work: so many seconds, and so
+# many more with each second.
+FREE_S, FREE_BACK = 0.2, 0.05
+
 # For work that needs none.
 _NO_TURN = contextlib.nullcontext()
 
@@ -70,6 +74,29 @@ class Places:
 
     def _of(self, key_id: str | None) -> threading.Semaphore:
         return self._keys.setdefault(key_id, threading.Semaphore(self._each))
+
+
+class FreeSeconds:
+    """The seconds of a processor that each key takes unnoticed: a token bucket.
+
+    Else a stream of pieces of work, of which none takes long, would be followed by no pause.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds."""
+        self._clock, self._lock = clock, threading.Lock()
+        # Of each key what was left, and when.
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, key_id: str, seconds: float) -> float:
+        """How many of these seconds are free."""
+        with self._lock:
+            now = self._clock()
+            left_s, seen_at = self._left.get(key_id, (FREE_S, now))
+            left_s = min(FREE_S, left_s + FREE_BACK * (now - seen_at))
+            free_s = max(0.0, min(seconds, left_s))
+            self._left[key_id] = left_s - free_s, now
+            return free_s
 
 
 class _Paced:
@@ -120,16 +147,18 @@ class CostlyWork:
         pause: float = PAUSE,
         unnoticed_s: float = 0.0,
         rests: Rests | None = None,
+        free: FreeSeconds | None = None,
     ) -> None:
         """Work of at most the size `small` costs too little to wait.
 
         After its turn a key waits `pause` times what it took, but for the first `unnoticed_s`
-        seconds of it; `rests` are those of other kinds of work that it waits for too. The others
-        give seconds, and wait some while a deadline is not cancelled.
+        seconds of it, as far as they are `free`, where that counts; `rests` are those of other
+        kinds of work that it waits for too. The others give seconds, and wait some while a deadline
+        is not cancelled.
         """
         self._small, self._pause, self.unnoticed_s = small, pause, unnoticed_s
         self.processor, self._clock, self._sleep = processor, clock, sleep
-        self._rests = Rests() if rests is None else rests
+        self._rests, self._free = Rests() if rests is None else rests, free
         self._turns: dict[str | None, threading.Lock] = {}
         # Whose paced work began last and when, and when such work of another key last began.
         self._latest: str | None = None
@@ -215,7 +244,14 @@ class CostlyWork:
             try:
                 yield
             finally:
-                self._rest(key_id, self._worked_s(deadline) - began - self.unnoticed_s)
+                worked_s = self._worked_s(deadline) - began
+                self._rest(key_id, worked_s - self._unnoticed_s(key_id, worked_s))
+
+    def _unnoticed_s(self, key_id: str | None, worked_s: float) -> float:
+        """The seconds of a turn after which its key makes no pause."""
+        if self._free is None or key_id is None:
+            return self.unnoticed_s
+        return self._free.take(key_id, min(worked_s, self.unnoticed_s))
 
     def _pause_for(self, key_id: str | None, deadline: Deadline) -> None:
         """Wait while the key pauses, also for what other work takes meanwhile."""

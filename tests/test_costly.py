@@ -9,7 +9,16 @@ import time
 
 import pytest
 
-from svc.costly import LENIENCE_S, PAUSE, SHARED_S, CostlyWork, Places
+from svc.costly import (
+    FREE_BACK,
+    FREE_S,
+    LENIENCE_S,
+    PAUSE,
+    SHARED_S,
+    CostlyWork,
+    FreeSeconds,
+    Places,
+)
 from svc.deadline import Deadline
 from svc.errors import RateLimited, Timeout
 from svc.rests import Rests
@@ -335,3 +344,34 @@ def test_who_does_not_wait_for_a_place_is_told_when_to_come_again() -> None:
     assert refused.value.retry_after == 1
     with places.place_now("one", "things"):
         pass
+
+
+def test_much_work_in_a_row_of_which_none_would_be_noticed_is_followed_by_pauses(
+    machine: Machine,
+) -> None:
+    clock, processor = (lambda: machine.now), (lambda: machine.used)
+    free, rests = FreeSeconds(clock), Rests()
+    kinds = [
+        CostlyWork(SMALL, processor, clock, machine.sleep, PAUSE, COST_S, rests, free)
+        for _ in range(2)
+    ]
+    assert FREE_S == COST_S
+    # What one kind of work took is free for no other.
+    for machine.work in kinds:
+        machine.do("a")
+    machine.do("a")
+    came_back_s = FREE_BACK * COST_S
+    assert machine.pauses == [0.0, 0.0, pytest.approx(PAUSE * (COST_S - came_back_s))]
+    machine.do("b")
+    assert machine.pauses[-1] == 0.0
+
+
+def test_what_is_free_comes_back_with_time() -> None:
+    now = 100.0
+    free = FreeSeconds(lambda: now)
+    assert free.take("a", 0.15) == 0.15
+    assert free.take("a", 0.15) == pytest.approx(FREE_S - 0.15)
+    now += 1.0
+    assert free.take("a", 0.15) == pytest.approx(FREE_BACK)
+    now += 1_000.0
+    assert free.take("a", 10.0) == pytest.approx(FREE_S)

@@ -18,7 +18,7 @@ from flask import Flask, Response, g, request
 from marshmallow import Schema
 
 from svc import limits
-from svc.costly import CostlyWork, Places
+from svc.costly import CostlyWork, FreeSeconds, Places
 from svc.deadline import Deadline
 from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
@@ -57,7 +57,8 @@ SCRAPES = 4
 # The name in `g` of the body of a request that may be a repeat.
 _SENT = "sent"
 
-# Seconds of a processor that nobody notices: after work that took less its key does not wait.
+# Seconds of a processor that nobody notices, unless there are many in a row: after work that took
+# less its key does not wait.
 UNNOTICED_S = 0.02
 
 # Seconds of a processor that a usual request takes at most. A key makes no pauses for these, and
@@ -73,7 +74,9 @@ RESTS_OF_STORED = RESTS[Work.STORED]
 _reading = CostlyWork(SMALL_BYTES, rests=RESTS[Work.BODIES])
 _holding = CostlyWork(SMALL_BYTES, rests=RESTS[Work.HELD])
 _answering = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS[Work.ANSWERS])
-_reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S, rests=RESTS_OF_STORED)
+# What keys take unnoticed for pages and reports.
+FREE = FreeSeconds()
+_reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S, rests=RESTS_OF_STORED, free=FREE)
 _making_brief = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS_OF_STORED)
 _scraped = Places(SCRAPES)
 _scraping = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS_OF_STORED)

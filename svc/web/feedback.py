@@ -51,6 +51,8 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
         """
         turn = partial(labelling.turn, g.access.key_id, 1, g.deadline)
         counted = learner.label(given, g.access.only, turn)
+        # Its id is in the answer, which is kept for repeats no longer than the decision.
+        g.labelled = given.decision_id
         return {
             "decision_id": given.decision_id,
             "question": given.question,

@@ -13,7 +13,7 @@ from svc.costly import CostlyWork, held
 from svc.errors import NotFound
 from svc.store import QuestionVersions, UnknownDecision
 from svc.store.decisions import AuditPage, Decisions
-from svc.web.decorators import RESTS_OF_STORED, UNNOTICED_S
+from svc.web.decorators import FREE, RESTS_OF_STORED, UNNOTICED_S
 from svc.web.filters import Filters, FiltersSchema
 from svc.web.query import QueryText, QueryWhole
 
@@ -39,7 +39,9 @@ class Pages:
         # A page takes several times its bytes while it is made.
         self._making = threading.BoundedSemaphore(limits.PAGES_AT_ONCE)
         # A key that asks for many pages at once leaves room for others.
-        self._turns = turns or CostlyWork(0, unnoticed_s=UNNOTICED_S, rests=RESTS_OF_STORED)
+        self._turns = turns or CostlyWork(
+            0, unnoticed_s=UNNOTICED_S, rests=RESTS_OF_STORED, free=FREE
+        )
 
     @contextmanager
     def page(

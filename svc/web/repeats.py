@@ -72,7 +72,7 @@ class Repeats:
         decision: Decision | None = g.get("decision")
         if decision is None:
             # Callers of every project have no limit to get past.
-            kept = to_keep(response.get_data(), g.access.only)
+            kept = to_keep(response.get_data(), g.access.only, g.get("labelled"))
         else:
             answer = None if has_secrets(decision) else response.get_data()
             kept = to_keep(answer, decision.project, decision.id)

@@ -134,6 +134,17 @@ def test_labels_are_repeated_alone_and_in_bulk(start: Start) -> None:
     assert (again.data, again.headers["Idempotent-Replayed"]) == (told.data, "true")
 
 
+def test_what_is_kept_of_a_label_says_of_which_decision_it_tells(
+    start: Start, tmp_path: Path
+) -> None:
+    """So that it is not kept where the decision is forgotten before it could be."""
+    client, first = first_of(start())
+    id_ = first.get_json()["id"]
+    label = {"decision_id": id_, "question": "animal", "label": "cat"}
+    assert send(client, label, path="/v1/feedback").status_code == 200
+    assert [decision_id for _, _, _, decision_id in kept(tmp_path)] == [id_, id_]
+
+
 def test_labels_of_which_some_were_refused_are_taken_again(start: Start, tmp_path: Path) -> None:
     client = start().test_client()
     line = {"labels": [{"ref": "nothing has it", "labels": {"animal": "dog"}}]}
