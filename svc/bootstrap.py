@@ -94,7 +94,7 @@ class Shared(SharedCalls):
         self.board = Board()
         self.usage = UsageBoard()
         self.worker_loads = WorkerLoads()
-        self.rests = {work: SharedRests() for work in Work}
+        self.rests = {work: SharedRests(work.at_once) for work in Work}
         self.turns = Turns(usual=max(1, request_threads // limits.KEY_SHARE))
         self.repeats = NamedLocks()
         # Rung when a job comes.

@@ -22,6 +22,14 @@ class Work(Enum):
     ANSWERS = auto()
     STORED = auto()  # what is stored, to be read or changed
 
+    @property
+    def at_once(self) -> int:
+        """How many processes do it side by side, at most.
+
+        One at a time changes what is stored.
+        """
+        return 1 if self is Work.STORED else processors.usable()
+
 
 class SharedRests:
     """The pauses of keys after one kind of work, over all processes forked after this was made.
@@ -30,9 +38,9 @@ class SharedRests:
     together, a key would have them all.
     """
 
-    def __init__(self, usable: int | None = None) -> None:
-        """Work has `usable` processors, None for those that this process may use."""
-        self._processors = usable or processors.usable()
+    def __init__(self, at_once: int) -> None:
+        """So many processes do such work side by side, at most."""
+        self._at_once = at_once
         self._until = memoryview(mmap.mmap(-1, _SLOTS * 8)).cast("d")
 
     def until(self, key_id: str) -> float:
@@ -45,7 +53,7 @@ class SharedRests:
         Of two that do this at the same instant one may not count, which no lock is worth.
         """
         slot = _slot(key_id)
-        self._until[slot] = max(self._until[slot], now) + seconds / self._processors
+        self._until[slot] = max(self._until[slot], now) + seconds / self._at_once
 
 
 @lru_cache(4_096)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from flask import Flask
 
+from svc import processors
 from svc.rests import Rests, SharedRests, Work
 from svc.web import decorators
 from tests.test_sharing import run
@@ -30,7 +31,7 @@ def test_pauses_of_a_worker_follow_each_other(rests: Rests) -> None:
 
 def test_workers_that_have_few_processors_pause_for_what_the_others_did() -> None:
     one, other = Rests(), Rests()
-    one.shared = other.shared = SharedRests(usable=2)
+    one.shared = other.shared = SharedRests(at_once=2)
     one.add("a", 10.0, 3.0)
     assert (one.until("a"), other.until("a")) == (13.0, 11.5)
     # Of many workers each pauses as long as all together have to.
@@ -42,14 +43,20 @@ def test_workers_that_have_few_processors_pause_for_what_the_others_did() -> Non
 
 def test_pauses_of_other_processes_count() -> None:
     script = """
+from svc import processors
 from svc.rests import Rests, SharedRests
-rests, shared = Rests(), SharedRests(usable=4)
+rests, shared = Rests(), SharedRests(at_once=4)
 rests.shared = shared
 child = forked(lambda: rests.add("a", 10.0, 2.0))
 os.waitpid(child, 0)
 print(rests.until("a"), rests.until("b"))
 """
     assert run(script).split() == ["10.5", "0.0"]
+
+
+def test_what_is_stored_is_changed_by_one_process_at_a_time() -> None:
+    assert Work.STORED.at_once == 1
+    assert Work.BODIES.at_once == processors.usable()
 
 
 @pytest.mark.parametrize("work", Work)
