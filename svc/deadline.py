@@ -23,7 +23,7 @@ from svc.limits import (
 from svc.meter import Meter
 from svc.tracing import Trace
 
-_ROUNDING = 1e-9  # what parts that were taken from a sum may leave of it
+_ROUNDING = 1e-12  # what parts that were taken from a sum may leave of it
 
 
 class Allowance:

@@ -270,8 +270,9 @@ JUDGEMENTS_READ = 20_000
 JUDGEMENTS_CHARS = 10_000_000
 
 # The seconds of a processor that an exchange with a Batch API or a receiver of hooks usually takes,
-# and those for each byte that comes. What is done with the bytes does not count.
-EXCHANGE_PROCESSOR_S, EXCHANGE_BYTE_S = 0.025, 1e-7
+# and those for each byte that comes. What is done with the bytes does not count. A call of a model,
+# whose reply may come in little pieces, takes so many for each second that it lasts, too.
+EXCHANGE_PROCESSOR_S, EXCHANGE_BYTE_S, CALL_SECOND_S = 0.025, 1e-7, 0.001
 
 # What all exchanges with one of these may take beyond that, and how much of it comes back with each
 # second. Where nothing is left, it is not asked until some has come back, for so many seconds at

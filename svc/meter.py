@@ -121,16 +121,25 @@ gc.callbacks.append(_collections.note)
 
 
 class Meter:
-    """Counts the processor time of the thread that makes it, from when it is told to go on.
+    """Counts the processor time of the thread that makes it, from when it is told to go on."""
 
-    Collections of garbage are not counted: nobody at the other end causes what they look through.
-    """
+    __slots__ = (
+        *("_busy_s", "_clock", "_collected_s", "_counted_s", "_has_left", "_lock", "_thread"),
+        *("_use", "_with_collections"),
+    )
 
-    __slots__ = ("_busy_s", "_clock", "_counted_s", "_has_left", "_lock", "_thread", "_use")
+    def __init__(
+        self,
+        use: Callable[[float], object],
+        has_left: Callable[[], bool],
+        with_collections: bool = True,
+    ) -> None:
+        """`use` is told of seconds that were taken, `has_left` says whether more may be.
 
-    def __init__(self, use: Callable[[float], object], has_left: Callable[[], bool]) -> None:
-        """`use` is told of seconds that were taken, `has_left` says whether more may be."""
+        Collections of garbage that happen to come in the thread are among them, or are not.
+        """
         self._use, self._has_left = use, has_left
+        self._with_collections, self._collected_s = with_collections, 0.0
         # Some systems show the time of a thread to that thread alone.
         clock_of = getattr(time, "pthread_getcpuclockid", None)
         self._thread = threading.get_ident()
@@ -149,12 +158,13 @@ class Meter:
     def go_on(self) -> None:
         """Count from now on."""
         with self._lock:
-            self._counted_s = self._without_collections(time.thread_time())
+            self._counted_s = time.thread_time()
+            self._collected_s = _collections.seconds(self._thread)
 
     def count(self) -> None:
         """Count what was taken since it was counted last."""
         with self._lock:
-            self._count(self._without_collections(time.thread_time()))
+            self._count(time.thread_time())
 
     def look(self) -> bool:
         """Count from another thread; whether the exchange takes more than there is."""
@@ -162,12 +172,12 @@ class Meter:
             # A thread that pauses may be gone soon, and its clock with it.
             if self._counted_s is None or not self._clock:
                 return False
-            self._count(self._without_collections(time.clock_gettime(self._clock)))
+            self._count(time.clock_gettime(self._clock))
             return self._busy_s > NOTICED_S and not self._has_left()
 
     @property
     def busy_s(self) -> float:
-        """The seconds that were counted."""
+        """The seconds that were counted, without collections of garbage."""
         return self._busy_s
 
     @property
@@ -175,11 +185,10 @@ class Meter:
         """Whether nothing is left that the exchange may take."""
         return not self._has_left()
 
-    def _without_collections(self, thread_s: float) -> float:
-        return thread_s - _collections.seconds(self._thread)
-
     def _count(self, now_s: float) -> None:
         if self._counted_s is not None and now_s > self._counted_s:
-            self._use(now_s - self._counted_s)
-            self._busy_s += now_s - self._counted_s
-            self._counted_s = now_s
+            took_s, collected_s = now_s - self._counted_s, _collections.seconds(self._thread)
+            busy_s = max(0.0, took_s - (collected_s - self._collected_s))
+            self._use(took_s if self._with_collections else busy_s)
+            self._busy_s += busy_s
+            self._counted_s, self._collected_s = now_s, collected_s

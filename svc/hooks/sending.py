@@ -61,7 +61,7 @@ class Sender:
             _tls()
         of_all.begin()
         spare = Spare(limits.HOOK_PROCESSOR_S, of_all)
-        meter = Meter(spare.use, spare.has_left)
+        meter = Meter(spare.use, spare.has_left, with_collections=False)
         with self._watchdog.watching(_left(give_up_at), meter=meter) as watch:
             connection = _Connection(target, found, give_up_at, watch)
             try:

@@ -44,7 +44,7 @@ _AT_ONCE = 50
 
 # How many labels stay in memory, at most 5,000 of a question: 200 bytes each. A question counts as
 # so many more.
-LABELS_KEPT, QUESTION_LABELS = 600_000, 50
+LABELS_KEPT, QUESTION_LABELS = 400_000, 50
 
 # To read what a council said takes as long as so many other labels, and one for so many bytes more.
 _OPEN_COST, _BYTES_OF_COST = 5, 2_500
@@ -193,9 +193,9 @@ class ScoredLabels:
         return self._scores
 
     @property
-    def labels(self) -> int:
-        """How many labels it has read."""
-        return self._kept.shape[1]
+    def weight(self) -> int:
+        """How many labels it has read, where a name of a model counts as one more."""
+        return self._kept.shape[1] + len(self._names)
 
     def unread(self, state: CalibrationState) -> int:
         """How many of the labels that `state` has would be read for their scores, about."""
@@ -237,7 +237,8 @@ class ScoredLabels:
         kept = np.concatenate([self._kept, *lines], axis=1)
         if newer.left is not None:
             kept = kept[:, np.isin(kept[0], newer.left)]
-        self._kept = kept[:, -most:]
+        # A view would keep all of it.
+        self._kept = kept[:, -most:].copy()
         self._state = newer.state
         self._relative = newer.relative
         self._scores = self._scored()
@@ -290,7 +291,8 @@ class ScoredLabels:
         return np.array(found, dtype=np.float64).reshape(-1, len(_NO_LABELS)).T
 
     def _scored(self) -> Scores:
-        decisions, truth, correct, groups, *times = self._kept[1:7].astype(np.int64)
+        lines = [line.astype(np.int64) for line in self._kept[1:7]]
+        decisions, truth, correct, groups, *times = lines
         p_true, confidence, chance, rounds, levels = self._kept[7:]
         surprises = recency.surprise(confidence, correct)
         changes = self._changes.latest(Given(decisions, *times), groups, surprises)
@@ -309,7 +311,7 @@ class ScoredQuestions:
         self._labels = labels
         # Of each project by the digest of the exact question and what is read of its labels.
         self._kept: Recent[str, tuple[bytes, Share], tuple[ScoredLabels, threading.Lock]] = Recent(
-            LABELS_KEPT, lambda found: QUESTION_LABELS + found[0].labels
+            LABELS_KEPT, lambda found: QUESTION_LABELS + found[0].weight
         )
         self._lock = threading.Lock()
 
@@ -327,9 +329,9 @@ class ScoredQuestions:
         """
         found = scored, lock = self._of(project, caller, share, question)
         with lock:
-            before = scored.labels
+            before = scored.weight
             scores = scored.scores(self._labels, state)
-        if scored.labels != before:
+        if scored.weight != before:
             with self._lock:
                 self._kept.put(project, (question.digest, share), found, caller)
         return scores

@@ -249,6 +249,7 @@ class Client:
         of_all = self._peers.get(peer)
         if of_all is not None and (wait_s := of_all.wait_s()):
             raise Resting("its connections took too much of a processor", wait_s)
+        began = time.monotonic()
         with self._watchdog.watching(timeout_s, deadline, provider.name, coming.meter) as watch:
             try:
                 if watch.cancelled:
@@ -262,15 +263,15 @@ class Client:
                 failure = _failure(watch, error)
                 _free(error)
             finally:
-                self._count(peer, coming)
+                self._count(peer, coming, time.monotonic() - began)
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
 
-    def _count(self, peer: tuple[str, str | None], coming: ComingReply) -> None:
+    def _count(self, peer: tuple[str, str | None], coming: ComingReply, lasted_s: float) -> None:
         """Count what a call took of a processor beyond what is usual, with what has come."""
         coming.meter.count()
         usual_s = limits.EXCHANGE_PROCESSOR_S + coming.came * limits.EXCHANGE_BYTE_S
-        beyond_s = coming.meter.busy_s - usual_s
+        beyond_s = coming.meter.busy_s - usual_s - lasted_s * limits.CALL_SECOND_S
         if beyond_s > 0:
             self._peers.setdefault(peer, SpareOfPeer()).use(beyond_s)
 

@@ -87,6 +87,11 @@ class Resting(ProviderError):
     public_message = "the model's provider kept the server busy, and is not asked for a while"
     advice = "see that SVC_PROVIDER_<NAME>_URL is its base URL, and that nobody else answers there"
 
+    def as_api_error(self) -> ApiError:
+        """One that rows of jobs wait after, as no call was sent."""
+        wait = limits.RETRY_CAP_S if self.retry_after is None else self.retry_after
+        return RateLimited(f"{self.public_message} ({self.advice})", wait)
+
 
 class ServerTrouble(ProviderError):
     """The provider failed, or the connection broke."""

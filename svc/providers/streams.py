@@ -112,7 +112,7 @@ class Streams:
             raise Resting("its exchanges took too much of a processor", wait_s)
         of_all.begin()
         spare = Spare(SPARE_S, of_all)
-        meter = Meter(spare.use, spare.has_left)
+        meter = Meter(spare.use, spare.has_left, with_collections=False)
         with self._watchdog.watching(seconds, meter=meter) as watch:
             try:
                 for piece in self._exchange(method, path, body, headers, refusal):

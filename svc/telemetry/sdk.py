@@ -144,7 +144,7 @@ class Reporting(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self._spare.begin()
-        self._meter = Meter(self._spare.use, self._spare.has_left)
+        self._meter = Meter(self._spare.use, self._spare.has_left, with_collections=False)
         self._meter.go_on()
         try:
             result = self._exporter.export(spans)

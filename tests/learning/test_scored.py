@@ -338,7 +338,7 @@ class Losing(Labels):
         return found
 
 
-@pytest.mark.parametrize(("kept", "forgotten"), [(60, 0), (59, 60)])
+@pytest.mark.parametrize(("kept", "forgotten"), [(62, 0), (61, 60)])
 def test_labels_of_questions_stay_in_memory_as_far_as_they_are_few_together(
     world: World, monkeypatch: pytest.MonkeyPatch, kept: int, forgotten: int
 ) -> None:
