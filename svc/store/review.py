@@ -426,11 +426,10 @@ def _hand_out(
     for more, room in ((_AGAIN, limit), (_NEXT, max(0, most - handed))):
         left = {**values, "limit": min(room, limit - len(taken))}
         taken += [tuple(row) for row in connection.execute(more, left)]
-    if not taken:
-        return []
     connection.executemany(_LEASE, [(reviewer, until_ms, *one) for one in taken])
     _move_frontier(connection, values)
-    return [_item(row) for row in connection.execute(_MINE, values)]
+    # To look for what a reviewer has takes a look through all that is out, and here there is none.
+    return [_item(row) for row in connection.execute(_MINE, values)] if taken else []
 
 
 def _move_frontier(connection: sqlite3.Connection, values: JsonObject) -> None:
