@@ -43,7 +43,6 @@ def test_workers_that_have_few_processors_pause_for_what_the_others_did() -> Non
 
 def test_pauses_of_other_processes_count() -> None:
     script = """
-from svc import processors
 from svc.rests import Rests, SharedRests
 rests, shared = Rests(), SharedRests(at_once=4)
 rests.shared = shared

@@ -10,7 +10,7 @@ from typing import Any
 from svc import limits
 from svc.engine.plans import Finding
 from svc.learning import councils, fits
-from svc.learning.scored import NO_SCORES, ScoredQuestions, Scores, share_of_each
+from svc.learning.scored import NO_SCORES, Asked, ScoredQuestions, Scores, share_of_each
 from svc.questions import DECIMALS, Opinions, Question, Reading, to_digits
 from svc.stats import Calibrator, conformal
 from svc.store import CalibrationState, Labels
@@ -171,5 +171,5 @@ class Library:
             return NOTHING_KNOWN
 
         share = share_of_each([state.labels for _, state in _with_sets(asked_for, states)])
-        scored, asked = self._scored, (project, caller, share)
-        return Knowledge(states, partial(scored.scores, *asked), partial(scored.unread, *asked))
+        scored, asked = self._scored, Asked(project, caller, share)
+        return Knowledge(states, partial(scored.scores, asked), partial(scored.unread, asked))

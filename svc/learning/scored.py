@@ -301,6 +301,18 @@ class ScoredLabels:
         return Scores(conformal.log_scores(p_true), truth, weights, groups, tuple(self._names))
 
 
+# The labels of a question, and what a thread holds while it uses them.
+_Locked = tuple[ScoredLabels, threading.Lock]
+
+
+class Asked(NamedTuple):
+    """Of which project and by whom questions are asked, and what each may read of its labels."""
+
+    project: str
+    caller: str | None
+    share: Share
+
+
 class ScoredQuestions:
     """The labels of the questions of all projects that were asked about last; threads share it.
 
@@ -310,53 +322,40 @@ class ScoredQuestions:
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
         # Of each project by the digest of the exact question and what is read of its labels.
-        self._kept: Recent[str, tuple[bytes, Share], tuple[ScoredLabels, threading.Lock]] = Recent(
+        self._kept: Recent[str, tuple[bytes, Share], _Locked] = Recent(
             LABELS_KEPT, lambda found: QUESTION_LABELS + found[0].weight
         )
         self._lock = threading.Lock()
 
-    def scores(
-        self,
-        project: str,
-        caller: str | None,
-        share: Share,
-        question: Question,
-        state: CalibrationState,
-    ) -> Scores:
+    def scores(self, asked: Asked, question: Question, state: CalibrationState) -> Scores:
         """The scores of at least the labels that `state` has, as far as the share goes.
 
         Raises `StorageError`.
         """
-        found = scored, lock = self._of(project, caller, share, question)
+        found = scored, lock = self._of(asked, question)
         with lock:
             before = scored.weight
             scores = scored.scores(self._labels, state)
         if scored.weight != before:
             with self._lock:
-                self._kept.put(project, (question.digest, share), found, caller)
+                self._keep(asked, question, found)
         return scores
 
-    def unread(
-        self,
-        project: str,
-        caller: str | None,
-        share: Share,
-        question: Question,
-        state: CalibrationState,
-    ) -> int:
+    def unread(self, asked: Asked, question: Question, state: CalibrationState) -> int:
         """How many of the labels that `state` has would be read for their scores, about."""
-        return self._of(project, caller, share, question)[0].unread(state)
+        return self._of(asked, question)[0].unread(state)
 
-    def _of(
-        self, project: str, caller: str | None, share: Share, question: Question
-    ) -> tuple[ScoredLabels, threading.Lock]:
-        place, wanted = (project, question.digest), (question.digest, share)
+    def _of(self, asked: Asked, question: Question) -> _Locked:
         with self._lock:
-            found = self._kept.get(project, wanted)
+            found = self._kept.get(asked.project, (question.digest, asked.share))
             if found is None:
-                found = (ScoredLabels(place, question.task, share), threading.Lock())
-                self._kept.put(project, wanted, found, caller)
+                place = (asked.project, question.digest)
+                found = (ScoredLabels(place, question.task, asked.share), threading.Lock())
+                self._keep(asked, question, found)
         return found
+
+    def _keep(self, asked: Asked, question: Question, found: _Locked) -> None:
+        self._kept.put(asked.project, (question.digest, asked.share), found, asked.caller)
 
 
 def _basis(state: CalibrationState) -> tuple[object, ...]:

@@ -22,6 +22,7 @@ from svc.learning.labelled import labelled, worths
 from svc.learning.scored import (
     QUESTION_LABELS,
     WHOLE,
+    Asked,
     ScoredLabels,
     ScoredQuestions,
     Share,
@@ -346,9 +347,9 @@ def test_labels_of_questions_stay_in_memory_as_far_as_they_are_few_together(
     for _ in range(60):
         world.give()
     questions, other = ScoredQuestions(world.labels), replace(QUESTION, instructions="Another?")
-    assert len(questions.scores("default", None, WHOLE, QUESTION, world.state).scores) == 60
-    questions.scores("default", None, WHOLE, other, world.state)
-    assert questions.unread("default", None, WHOLE, QUESTION, world.state) == forgotten
+    assert len(questions.scores(Asked("default", None, WHOLE), QUESTION, world.state).scores) == 60
+    questions.scores(Asked("default", None, WHOLE), other, world.state)
+    assert questions.unread(Asked("default", None, WHOLE), QUESTION, world.state) == forgotten
 
 
 def test_a_caller_of_many_projects_leaves_labels_of_others_in_memory(
@@ -358,10 +359,10 @@ def test_a_caller_of_many_projects_leaves_labels_of_others_in_memory(
     for _ in range(60):
         world.give()
     questions = ScoredQuestions(world.labels)
-    questions.scores("default", "one", WHOLE, QUESTION, world.state)
+    questions.scores(Asked("default", "one", WHOLE), QUESTION, world.state)
     for number in range(20):
-        questions.unread(f"other {number}", "two", WHOLE, QUESTION, world.state)
-    assert questions.unread("default", "one", WHOLE, QUESTION, world.state) == 0
+        questions.unread(Asked(f"other {number}", "two", WHOLE), QUESTION, world.state)
+    assert questions.unread(Asked("default", "one", WHOLE), QUESTION, world.state) == 0
 
 
 @pytest.mark.parametrize(
