@@ -38,8 +38,28 @@ _BEYOND = 1e9
 # another order.
 MOST_AHEAD_MS = int(2 * limits.REVIEW_LEASE_S * 1000)
 
-# Whether a decision is in the hands of a reviewer.
-LENT = f"coalesce(leased_until, 0) BETWEEN :now + 1 AND :now + {MOST_AHEAD_MS}"
+# Whether a decision that was handed out is in the hands of a reviewer, and the ways in which it is
+# not: it was given back, it was not labelled in time, or the clock was ahead.
+_LENT = f"leased_until BETWEEN :now + 1 AND :now + {MOST_AHEAD_MS}"
+_NOT_LENT = (
+    "leased_until IS NULL",
+    "leased_until <= :now",
+    f"leased_until > :now + {MOST_AHEAD_MS}",
+)
+
+
+def returned(question_id: str) -> str:
+    """The query for what was handed out of a question, and is in nobody's hands unlabelled.
+
+    `question_id` is an expression; the parameters are `project` and `now`. Each way to come back is
+    a range of the index, as what is in the hands of reviewers would else be read each time.
+    """
+    items = (
+        "SELECT decision_seq, key FROM review_items "
+        f"WHERE project = :project AND question_id = {question_id} AND state = 1 AND "
+    )
+    return " UNION ALL ".join(items + way for way in _NOT_LENT)
+
 
 _FRAME = "SELECT seen, looked_at FROM review_frames WHERE project = ? AND question_id = ?"
 _DEEPEST = "SELECT seq FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
@@ -88,7 +108,7 @@ _SHOWN = (
     "WHERE item.project = :project AND question_id = :question_id "
 )
 _MINE = _SHOWN + (
-    f"AND state = 1 AND reviewer = :reviewer AND {LENT} "
+    f"AND state = 1 AND reviewer = :reviewer AND {_LENT} "
     "ORDER BY decision_seq, item.key LIMIT :limit"
 )
 _SKIPPED = (
@@ -98,9 +118,8 @@ _SKIPPED = (
 # Those that another did not label in time come before any further ones, so that who was drawn first
 # is labelled first. Which of them is left to chance: their order says nothing of their doubt.
 _AGAIN = (
-    "SELECT decision_seq, key FROM review_items AS item "
-    "WHERE project = :project AND question_id = :question_id AND state = 1 "
-    f"AND NOT {LENT} AND NOT {_SKIPPED} ORDER BY random() LIMIT :limit"
+    f"SELECT decision_seq, key FROM ({returned(':question_id')}) AS item "
+    f"WHERE NOT {_SKIPPED} ORDER BY random() LIMIT :limit"
 )
 _NEXT = (
     "SELECT decision_seq, key FROM review_items WHERE project = :project "
@@ -136,7 +155,7 @@ _GIVE_BACK = (
 _COUNT = "SELECT count(*) FROM review_items WHERE project = ? AND question_id = ? AND state = ?"
 _LEASED = (
     "SELECT count(*) FROM review_items "
-    f"WHERE project = :project AND question_id = :question_id AND state = 1 AND {LENT}"
+    f"WHERE project = :project AND question_id = :question_id AND state = 1 AND {_LENT}"
 )
 _LEVELS = "SELECT level, decisions FROM review_levels WHERE project = ? AND question_id = ?"
 _DRAWN = (
@@ -422,14 +441,12 @@ def _hand_out(
     limit, reviewer = values["limit"], values["reviewer"]
     taken = [tuple(row[:2]) for row in connection.execute(_MINE, values)]
     (handed,) = connection.execute(_COUNT, (*wording, HANDED)).fetchone()
-    # All that is out is looked through each time.
     for more, room in ((_AGAIN, limit), (_NEXT, max(0, most - handed))):
         left = {**values, "limit": min(room, limit - len(taken))}
         taken += [tuple(row) for row in connection.execute(more, left)]
     connection.executemany(_LEASE, [(reviewer, until_ms, *one) for one in taken])
     _move_frontier(connection, values)
-    # To look for what a reviewer has takes a look through all that is out, and here there is none.
-    return [_item(row) for row in connection.execute(_MINE, values)] if taken else []
+    return [_item(row) for row in connection.execute(_MINE, values)]
 
 
 def _move_frontier(connection: sqlite3.Connection, values: JsonObject) -> None:

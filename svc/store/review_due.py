@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from svc.store.database import Database
 from svc.store.kept_names import NAME_CHARS
-from svc.store.review import LENT, MOST_AHEAD_MS
+from svc.store.review import MOST_AHEAD_MS, returned
 
 # Decisions that came after the queue's last look wait too. One that somebody gave back does not:
 # else a question would be due until everybody has seen it.
@@ -20,10 +20,8 @@ WITH waiting AS MATERIALIZED (
             AND item.question_id = review_frames.question_id AND state = 0
         )
         OR EXISTS (
-            SELECT 1 FROM review_items AS item WHERE item.project = :project
-            AND item.question_id = review_frames.question_id
-            AND state = 1 AND NOT {LENT}
-            AND NOT EXISTS (
+            SELECT 1 FROM ({returned("review_frames.question_id")}) AS item
+            WHERE NOT EXISTS (
                 SELECT 1 FROM judgements WHERE judgements.decision_seq = item.decision_seq
                 AND judgements.key = item.key AND label IS NULL
             )

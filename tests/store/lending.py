@@ -18,13 +18,19 @@ class _Lending:
     def read(self) -> Iterator[sqlite3.Connection]:
         yield self._connection
 
+    def write(self, step: Callable[[sqlite3.Connection], object]) -> object:
+        return step(self._connection)
 
-def plans(database: Database, read: Callable[[Database], object]) -> list[str]:
-    """How SQLite finds the rows of each query of `read`."""
+
+def plans(database: Database, use: Callable[[Database], object]) -> list[str]:
+    """How SQLite finds the rows of each statement of `use`, which may write."""
+    return database.write(lambda connection: _plans(connection, use))
+
+
+def _plans(connection: sqlite3.Connection, use: Callable[[Database], object]) -> list[str]:
     seen: list[str] = []
-    with database.read() as connection:
-        connection.set_trace_callback(seen.append)
-        read(cast(Database, _Lending(connection)))
-        connection.set_trace_callback(None)
-        explained = [connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall() for query in seen]
-    return ["; ".join(row["detail"] for row in rows) for rows in explained]
+    connection.set_trace_callback(seen.append)
+    use(cast(Database, _Lending(connection)))
+    connection.set_trace_callback(None)
+    explained = [connection.execute(f"EXPLAIN QUERY PLAN {one}").fetchall() for one in seen]
+    return ["; ".join(row[3] for row in rows) for rows in explained]

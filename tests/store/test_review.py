@@ -416,7 +416,6 @@ def test_labels_read_in_steps_have_the_chances_of_today_whenever_they_were_hande
 
 
 def test_no_more_are_handed_out_while_many_are_out_and_not_labelled(database: Database) -> None:
-    """All of them are looked through each time that somebody takes one."""
     office = Office(database)
     office.queue = ReviewQueue(database, 100, handed=3)
     decided = office.decide(0.1, 0.2, 0.3, 0.4)
@@ -428,3 +427,43 @@ def test_no_more_are_handed_out_while_many_are_out_and_not_labelled(database: Da
     # What came back is handed out however many are out.
     office.now += LEASE
     assert sorted(office.take("dan", 3)) == sorted(decided[1:])
+
+
+def test_what_is_out_is_found_without_reading_the_rest_that_is_out(
+    office: Office, database: Database
+) -> None:
+    office.decide(0.1, 0.2)
+    office.take("ann")
+    wording, now = office.wording, office.now
+
+    def look_and_count(lent: Database) -> None:
+        queue = ReviewQueue(lent)
+        queue.hand_out(wording, "bob", 1, now, now + LEASE)
+        queue.counts(wording, now)
+
+    found = plans(database, look_and_count)
+    assert not any("SCAN review_items" in one for one in found)
+    # What a reviewer has, before and after more is taken; and three ways to come back, and the
+    # count of those lent.
+    mine = "review_items_by_reviewer (project=? AND question_id=? AND reviewer=? AND leased_until>?"
+    assert sum(one.count(mine) for one in found) == 2
+    lease = "review_items_by_lease (project=? AND question_id=? AND leased_until"
+    assert sum(one.count(lease) for one in found) == 4
+    # The rest counts, or takes the first in the order of turns.
+    rest = [one for one in found if "review_items_by_turn" in one]
+    assert not any("COVERING" not in one and "TEMP B-TREE" in one for one in rest)
+
+
+def test_a_look_that_hands_nothing_out_notes_that_nothing_waits(office: Office) -> None:
+    drawn, *waiting = office.decide(0.1, 0.2, 0.9, level=0)
+    sure, *_ = office.decide(0.3, level=1)
+    assert office.take("ann") == [drawn]
+    office.label(drawn)
+    for one in (*waiting, sure):
+        office.label(one, sampled="other")
+    before = dict(office.chances())["queue"]
+    assert office.take("ann") == []
+    after = dict(office.chances())["queue"]
+    # All of the round had their turn, so that what was drawn stands for itself alone.
+    assert before == pytest.approx(0.1 / (0.1 * 3 + 0.2) * 4)
+    assert after == pytest.approx(1)
