@@ -40,7 +40,9 @@ test-browser: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --browser tests/browser $(ARGS)
 
 # Real models and servers need other versions than we do, so they have an environment of their own.
-# The first time compiles llama.cpp, which takes about seven minutes on two cores.
+# The first time compiles llama.cpp, which takes about seven minutes on two cores. It is compiled for
+# any processor of the last ten years: a virtual machine may name instructions that it cannot carry
+# out (AMX), with which its server ends at the first question.
 REAL := .venv-real
 real: $(VENV)/.installed-test
 	@if command -v c++ >/dev/null; then $(MAKE) --no-print-directory $(REAL)/.installed; \
@@ -49,7 +51,8 @@ real: $(VENV)/.installed-test
 
 $(REAL)/.installed: tests/real/requirements.txt $(VENV)/.installed
 	rm -rf $(REAL) && $(BIN)/python -m venv $(REAL)
-	$(REAL)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	CMAKE_ARGS="-DGGML_NATIVE=OFF" \
+	  $(REAL)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 # Ray and Spark have an environment of their own, too. What cannot be had is said loudly, its tests are
