@@ -331,11 +331,12 @@ BLOCKS_REPLAYED = 4
 LEFT_BY_RESULTS_BYTES = 500_000_000
 
 # The rows that are looked at to say what many will take, but no more once their states have so many
-# characters, or so many with each state as often as rules look into it; and how many those many may
-# be.
+# characters, or so many with each state as often as rules look into it, or conditions so many with
+# all of them for each row; and how many those many may be.
 FORECAST_SAMPLE = 100
 SAMPLE_CHARS = 500_000
 SAMPLE_SEARCHED_CHARS = 20_000_000
+SAMPLE_CONDITIONS_CHARS = 1_000_000
 FORECAST_ROWS = 10_000_000_000
 
 # The hooks of a project, the characters of the URL of one, the events that wait for one, the

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from svc import limits
-from svc.engine.stages import text_to_look_through
+from svc.engine.stages import text_of_conditions, text_to_look_through
 from svc.errors import InvalidRequest
 from svc.schemas import DecisionRequest, with_state
 
@@ -16,12 +16,15 @@ def rows_of(
 ) -> tuple[list[DecisionRequest], list[str]]:
     """The rows of a sample that can be asked, and why the others cannot.
 
-    Rules may look for thousands of texts in each state. So no more rows are looked at once these
-    have `SAMPLE_CHARS`, or `SAMPLE_SEARCHED_CHARS` with each state as often as rules look into it.
+    Rules may look for thousands of texts in each state, and conditions compare it with thousands of
+    values. So no more rows are looked at once these have `SAMPLE_CHARS`, `SAMPLE_SEARCHED_CHARS`
+    with each state as often as rules look into it, or the conditions `SAMPLE_CONDITIONS_CHARS`
+    with all of them for each row.
     """
     rows: list[DecisionRequest] = []
     reasons: list[str] = []
     left, left_to_search = limits.SAMPLE_CHARS, limits.SAMPLE_SEARCHED_CHARS
+    left_to_compare, compared = limits.SAMPLE_CONDITIONS_CHARS, text_of_conditions(request, 0)
     for state in sample:
         try:
             row = with_state(request, state)
@@ -31,6 +34,7 @@ def rows_of(
             rows.append(row)
             left -= len(row.state.text)
             left_to_search -= text_to_look_through(row, 0)
-        if min(left, left_to_search) <= 0:
+            left_to_compare -= compared
+        if min(left, left_to_search, left_to_compare) <= 0:
             break
     return rows, reasons

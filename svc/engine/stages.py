@@ -53,6 +53,16 @@ def text_to_look_through(request: DecisionRequest, number: int) -> int:
     return conditions * len(request.state.text)
 
 
+def text_of_conditions(request: DecisionRequest, number: int) -> int:
+    """The characters of all that the conditions of a stage may compare with a state."""
+    questions = [request.questions[key] for key in request.stages[number]]
+    conditions = [one for question in questions for one in question.when]
+    conditions += [
+        one for question in questions for rule in question.rules for one in rule.conditions
+    ]
+    return sum(len(one.text) for one in conditions)
+
+
 def open_stage(
     request: DecisionRequest, number: int, answered: Answered, deadline: Deadline
 ) -> Stage:

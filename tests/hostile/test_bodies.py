@@ -44,6 +44,24 @@ def test_a_hostile_forecast_costs_little_time(
     assert response.get_json()["sampled"] == sampled
 
 
+@pytest.mark.parametrize(
+    ("value", "operands"), [("1e310", ["1e309"] * 16_000), ("[0]", ["[1]"] * 24_000)]
+)
+def test_a_forecast_with_long_lists_of_values_costs_little_time(
+    client: FlaskClient, value: str, operands: list[str]
+) -> None:
+    """Each row of a sample would be compared with all of them, and none is equal."""
+    when = f'"when":{{"a":[{",".join(operands)}]}}'
+    sample = ",".join([f'{{"a":{value}}}'] * 100)
+    body = (
+        f'{{"questions":{{"q":{{"type":"noul","instructions":"?",{when}}}}},"sample":[{sample}]}}'
+    )
+    before = time.thread_time()
+    response = client.post("/v1/forecast", data=body)
+    assert time.thread_time() - before < PROCESSOR_S
+    assert response.get_json()["sampled"] == 11
+
+
 @pytest.mark.parametrize(("as_lines", "count"), [(True, 99_000), (False, 83_000)])
 def test_hostile_rows_of_a_job_cost_little_time(start: Start, as_lines: bool, count: int) -> None:
     """Each has names beyond ASCII, an escaped surrogate pair and a number that no float holds."""
