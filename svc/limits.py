@@ -290,7 +290,11 @@ TRACES_BYTES = 300 * 1024 * 1024
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60
 
-# The same about calls of providers that failed.
+# The callers that each worker refuses at once, a minute; further refusals are held for so many
+# seconds.
+REFUSALS_AT_ONCE, REFUSAL_HELD_S = 6_000, 0.5
+
+# The lines a minute about calls of providers that failed.
 FAILURES_LOGGED = 600
 
 # The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks

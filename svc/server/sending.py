@@ -67,6 +67,8 @@ class ResponseSocket(socket.socket):
         # It stays the same as long as the socket is connected.
         self._name = super().getsockname()
         self._gathered: bytearray | None = None
+        # Whether what is gathered leaves later, and a response that does.
+        self._holds, self._held = False, bytearray()
         self._limit_s = 0.0
         self._waiting = waiting or Waiting()
 
@@ -119,14 +121,30 @@ class ResponseSocket(socket.socket):
     def gathering(self, limit_s: float) -> Iterator[None]:
         """What `sendall` gets inside the block leaves at its end, in one piece or a few large ones.
 
-        Each piece has to be taken in `limit_s` seconds. A block that raises sends nothing more.
+        Each piece has to be taken in `limit_s` seconds. A block that raises sends nothing more. Of
+        one that calls `hold` the last piece stays here.
         """
-        self._gathered, self._limit_s = bytearray(), limit_s
+        self._gathered, self._limit_s, self._holds = bytearray(), limit_s, False
         try:
             yield
-            self._flush()
+            if self._holds:
+                self._held = self._gathered
+            else:
+                self._flush()
         finally:
             self._gathered = None
+
+    def hold(self) -> None:
+        """Have what is gathered wait for `let_go`, in place of leaving with the block's end."""
+        self._holds = True
+
+    def let_go(self) -> bool:
+        """Send what was held, without waiting; whether the system took all of it."""
+        data, self._held = self._held, bytearray()
+        try:
+            return super().send(data) == len(data)
+        except OSError:
+            return False
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         """All of `data`: within the time limit, or with the rest of what is gathered."""

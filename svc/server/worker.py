@@ -40,6 +40,7 @@ from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
 from svc.server.forks import ORPHANED, end_with_master, unblock_stop_signals
 from svc.server.lane import RESERVED_THREADS, Lane, watches
+from svc.server.refusals import Refusals
 from svc.server.request_reading import BodyReader, CallerReader
 from svc.server.sending import SEND_S, ResponseSocket, Waiting
 from svc.sharing import WorkerLoads
@@ -102,6 +103,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._departures = Departures()
         self._lane = Lane(self.cfg.threads)
         self._malformed = Sparingly(STRANGERS_LOGGED)
+        self._refusals = Refusals()
         # Times on the monotonic clock before which something is not done again.
         self._next_accept_at = self._next_check_at = self._next_log_at = 0.0
 
@@ -156,10 +158,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._balancer = ConnectionBalancer(loads.least_of_others)
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
-        """Wait `timeout` seconds at most, and no longer than a pause in accepting lasts."""
+        """Wait `timeout` seconds at most, and no longer than until something has to be done."""
         pause_s = self._next_accept_at - time.monotonic()
         if pause_s > 0:
             timeout = min(timeout, pause_s)
+        timeout = min(timeout, max(0.0, self._refusals.due_in()))
         super().wait_for_and_dispatch_events(timeout)
 
     def set_accept_enabled(self, enabled: bool) -> None:
@@ -201,8 +204,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Let a thread handle a connection of which there is something to read."""
         self._requests += 1
         conn.arrived = time.monotonic()
-        # Whether its body was still coming when the request was answered.
-        conn.still_sends = False
+        # Whether its body was still coming when the request was answered, and whether the answer
+        # is held.
+        conn.still_sends = conn.holds = False
         super().enqueue_req(conn)
 
     def handle(self, conn: Any) -> object:
@@ -240,7 +244,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _next_is_here(self, conn: Any) -> bool:
         """Whether the next request comes so soon that its thread need not be given back."""
-        if not self.alive or self._requests > self.cfg.threads // 2:
+        if conn.holds or not self.alive or self._requests > self.cfg.threads // 2:
             return False
         poller = select.poll()
         poller.register(conn.sock, select.POLLIN)
@@ -276,7 +280,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         environ[ARRIVED] = reader.arrived
         with reader.answering(), self._departures.awaited(conn.sock) as departure:
             environ[LEAVING] = departure.call
-            answer = application(environ, start_response)
+            answer = application(environ, partial(self._begin_response, conn, start_response))
             req.body.reader.expect_little()
             if not reader.take_rest(req.body):
                 # A thread would wait for it as long as the caller likes. So the response's head
@@ -285,11 +289,35 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 conn.still_sends = True
             return answer
 
+    def _begin_response(
+        self, conn: Any, start_response: StartResponse, status: str, *rest: Any
+    ) -> Callable[[bytes], object]:
+        """The head of a response; refusals of callers that ask on and on are held."""
+        if self._refusals.waits(status):
+            conn.holds = True
+            conn.sock.hold()
+        return start_response(status, *rest)
+
     def finish_request(self, conn: Any, future: Future[object]) -> None:
         """In the polling thread again: wait for the head, the next request, or the end."""
         if _is_in_line(future):
             return
         self._requests -= 1
+        if conn.holds:
+            self._refusals.hold((conn, future))
+        else:
+            self._go_on(conn, future)
+
+    def _let_go(self) -> None:
+        """Send the refusals whose time has come, or all when the worker stops."""
+        for conn, future in self._refusals.leaving(at_once=not self.alive):
+            if conn.sock.let_go():
+                self._go_on(conn, future)
+            else:
+                self._drop(conn)
+
+    def _go_on(self, conn: Any, future: Future[object]) -> None:
+        """Have the connection wait for what its last request left it to."""
         if future.cancelled() or future.exception() or not (outcome := future.result()):
             self._linger(conn)
         elif outcome is _DEFER:
@@ -311,6 +339,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             # This turn would have heard of a connection that waits.
             self._balancer.forget()
         self._end_lingering()
+        self._let_go()
         self._departures.look()
         self._find_files()
         self._find_threads()
@@ -396,7 +425,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._drop(conn)
 
     def _make_room(self) -> bool:
-        """Close who has waited longest with nothing to answer; False when nobody has."""
+        """Close who is refused, or has waited longest with nothing to answer; False for nobody."""
+        for conn, _ in self._refusals.leaving(at_once=True):
+            conn.sock.let_go()
+            self._drop(conn)
+            return True
         unused = (self._lingering, self._discarding, self.pending_conns, self.keepalived_conns)
         for queue in unused:
             if queue:

@@ -26,7 +26,9 @@ from tests.e2e.serving import ROOT, WAIT_S, GunicornServer, Server, environment,
 from tests.scripted import ScriptedProvider
 from tests.web.models import decision, replying
 
-CONNECTIONS, REQUESTS = 16, 625  # that come with wrong keys, and how many on each
+# Those that come with wrong keys, and how many requests on each. Most are refused at once, and the
+# rest half a second later.
+CONNECTIONS, REQUESTS = 16, 125
 
 
 def svc(*arguments: str, db: Path) -> str:

@@ -88,6 +88,30 @@ def test_nothing_leaves_of_a_response_that_failed(ends: Ends) -> None:
     assert theirs.recv(100) == b"after"
 
 
+def test_a_response_that_is_held_leaves_when_it_is_let_go_and_the_next_at_once(ends: Ends) -> None:
+    sending, theirs = ends
+    with sending.gathering(1.0):
+        sending.hold()
+        sending.sendall(b"late")
+    theirs.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        theirs.recv(9)
+    assert sending.let_go()
+    assert theirs.recv(9) == b"late"
+    with sending.gathering(1.0):
+        sending.sendall(b"at once")
+    assert theirs.recv(9) == b"at once"
+
+
+def test_a_response_that_is_held_is_lost_to_a_caller_who_has_gone(ends: Ends) -> None:
+    sending, theirs = ends
+    with sending.gathering(1.0):
+        sending.hold()
+        sending.sendall(b"late")
+    theirs.close()
+    assert not sending.let_go()
+
+
 def test_an_empty_response_sends_nothing(ends: Ends) -> None:
     sending, theirs = ends
     with sending.gathering(1.0):

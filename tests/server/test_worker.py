@@ -199,7 +199,11 @@ def ending(worker: Worker, sock: Any, still_sends: bool) -> list[bool]:
     """Have the worker end its only connection; what is returned is no longer empty once it has."""
     closed: list[bool] = []
     conn = SimpleNamespace(
-        sock=sock, still_sends=still_sends, close=lambda: closed.append(True), timeout=0.0
+        sock=sock,
+        still_sends=still_sends,
+        holds=False,
+        close=lambda: closed.append(True),
+        timeout=0.0,
     )
     worker.nr_conns, worker.sockets, worker._requests = 1, [], 1
     done: Future[object] = Future()

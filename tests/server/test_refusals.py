@@ -1,0 +1,57 @@
+"""Refusals of who asks on and on are held."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc import limits
+from svc.server.refusals import Refusals
+
+AT_ONCE = int(limits.REFUSALS_AT_ONCE * limits.BURST_S / 60)
+BUSY = "429 TOO MANY REQUESTS"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def refusals(clock: Clock) -> Refusals:
+    return Refusals(clock)
+
+
+@pytest.mark.parametrize("status", ["401 UNAUTHORIZED", "403 FORBIDDEN", BUSY])
+def test_refusals_wait_once_there_were_many_and_no_longer_a_while_after(
+    refusals: Refusals, clock: Clock, status: str
+) -> None:
+    assert not any(refusals.waits(status) for _ in range(AT_ONCE))
+    assert refusals.waits(status)
+    clock.now += limits.BURST_S
+    assert not refusals.waits(status)
+
+
+@pytest.mark.parametrize("status", ["200 OK", "404 NOT FOUND", "422 UNPROCESSABLE ENTITY"])
+def test_other_responses_never_wait(refusals: Refusals, status: str) -> None:
+    assert not any(refusals.waits(status) for _ in range(2 * AT_ONCE))
+    assert not refusals.waits(BUSY)
+
+
+def test_what_is_held_leaves_in_order_each_in_its_time(refusals: Refusals, clock: Clock) -> None:
+    assert refusals.due_in() == float("inf")
+    refusals.hold("first")
+    clock.now += limits.REFUSAL_HELD_S / 2
+    refusals.hold("second")
+    assert list(refusals.leaving()) == []
+    assert refusals.due_in() == pytest.approx(limits.REFUSAL_HELD_S / 2)
+    clock.now += limits.REFUSAL_HELD_S / 2
+    assert list(refusals.leaving()) == ["first"]
+    assert list(refusals.leaving(at_once=True)) == ["second"]
