@@ -22,6 +22,9 @@ _ANSWERED = 200
 # job have no pauses, but for those that take longer, such as a million empty lists.
 _USUAL_S = 1e-7
 
+# How many bytes of ordinary results come in each packed one at most. Of more, the rest has pauses.
+_USUAL_PACKING = 20
+
 # How the line of a result begins, whose id is that of a call.
 _MEMBER = rb'"\w{1,64}"\s*:\s*(?:"[^"\\]{0,256}"|[\w.+-]{1,64})\s*,\s*'
 _HEAD = re.compile(
@@ -44,13 +47,32 @@ def downloaded(api: BatchClient, file_id: str, calls: int, batch: str) -> Iterat
 
     A file that is too long ends early, and the log says so with the name of the `batch`.
     """
+    usual = _Usual()
     try:
-        for line in _lines(api.download(file_id, calls)):
-            if result := api.read_slowly(partial(_result, line), _USUAL_S * len(line)):
+        for line in _lines(api.download(file_id, calls, usual.came)):
+            usual_s = _USUAL_S * usual.take(len(line))
+            if result := api.read_slowly(partial(_result, line), usual_s):
                 yield result
     except Overlong:
         # Fetched again it would be as long. What lacks a result is asked again, a few times.
         log.warning("%s: its file of results is too long to be read to the end", batch)
+
+
+class _Usual:
+    """The bytes of results that are read without pauses, by how many came for them."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def came(self, size: int) -> None:
+        """So many have come, which may be packed."""
+        self._left += _USUAL_PACKING * size
+
+    def take(self, size: int) -> int:
+        """How many of these bytes are."""
+        taken = min(size, self._left)
+        self._left -= taken
+        return taken
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -55,6 +55,10 @@ _log = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 
 
+def _unnoted(_: int) -> None:
+    """Nobody counts what comes."""
+
+
 class _Page(NamedTuple):
     """Of a page of batches: how many it lists, the one that is looked for, the next one's query."""
 
@@ -131,15 +135,18 @@ class BatchClient:
         """Ask the provider to carry out no more of a batch."""
         self._asked(_nothing, "POST", f"{self.protocol.path}/{batch_id}/cancel", b"")
 
-    def download(self, file_id: str, calls: int) -> Iterator[bytes]:
+    def download(
+        self, file_id: str, calls: int, came: Callable[[int], object] = _unnoted
+    ) -> Iterator[bytes]:
         """The bytes of a file of results of so many calls at most, piece by piece.
 
+        `came` is told how many bytes have come for them, which are fewer where they came packed.
         Raises `Overlong` where there are more than so many calls can have.
         """
         size, most = 0, max(limits.BATCH_OUTPUT_BYTES, calls * limits.BATCH_REPLY_BYTES)
         # Each line takes time, even an empty one.
         lines, most_lines = 0, limits.BATCH_OUTPUT_LINES + calls * limits.BATCH_REPLY_LINES
-        for chunk in self._pieces("GET", f"/files/{file_id}/content", seconds=FILE_S):
+        for chunk in self._pieces("GET", f"/files/{file_id}/content", seconds=FILE_S, came=came):
             size += len(chunk)
             lines += chunk.count(b"\n")
             if size > most or lines > most_lines:
@@ -214,11 +221,12 @@ class BatchClient:
         body: bytes | _Form | None = None,
         headers: Mapping[str, str] | None = None,
         seconds: float = EXCHANGE_S,
+        came: Callable[[int], object] = _unnoted,
     ) -> Iterator[bytes]:
         """The body of a reply that is no error; all of it comes within so many `seconds`."""
         given = headers or {"Content-Type": "application/json"}
         try:
-            yield from self._streams.pieces(method, path, body, given, seconds, self._refusal)
+            yield from self._streams.pieces(method, path, body, given, seconds, self._refusal, came)
         except Resting:
             # What made it rest has its line in the log already.
             raise

@@ -102,10 +102,12 @@ class Streams:
         headers: Mapping[str, str],
         seconds: float,
         refusal: Callable[[Reply], ProviderError],
+        came: Callable[[int], object],
     ) -> Iterator[bytes]:
         """The body of a reply; the whole exchange ends within so many `seconds`.
 
-        `refusal` gives the error for a reply that is one.
+        `refusal` gives the error for a reply that is one, and `came` is told how many bytes of the
+        body have come, as they come: packed ones are fewer than what is in them.
         """
         of_all = _PEERS.setdefault(self._url, SpareOfPeer())
         if wait_s := of_all.wait_s():
@@ -113,13 +115,20 @@ class Streams:
         of_all.begin()
         spare = Spare(SPARE_S, of_all)
         meter = Meter(spare.use, spare.has_left, with_collections=False)
+
+        def arrived(size: int) -> None:
+            spare.came(size)
+            came(size)
+
         with self._watchdog.watching(seconds, meter=meter) as watch:
             try:
-                for piece in self._exchange(method, path, body, headers, refusal):
+                for piece in self._exchange(method, path, body, headers, refusal, arrived):
                     meter.pause()
                     yield piece
-                    spare.came(len(piece))
                     meter.go_on()
+                    # A few bytes may have hundreds of megabytes in them.
+                    if watch.ended:
+                        break
             except ProviderError:
                 if not watch.ended:
                     raise
@@ -142,6 +151,7 @@ class Streams:
         body: bytes | Iterable[bytes] | None,
         headers: Mapping[str, str],
         refusal: Callable[[Reply], ProviderError],
+        came: Callable[[int], object],
     ) -> Iterator[bytes]:
         try:
             with self._session.request(
@@ -159,7 +169,7 @@ class Streams:
                     first = next(_unpacked(iter([sent]), encoding), b"")
                     read = first[:_REFUSAL_BYTES]
                     raise refusal(Reply(response.status_code, response.headers, read))
-                yield from _unpacked(_chunks(response.raw), encoding)
+                yield from _unpacked(_chunks(response.raw, came), encoding)
         except (ProviderError, SvcError):
             raise
         except requests.Timeout:
@@ -168,9 +178,10 @@ class Streams:
             raise broken(error) from None
 
 
-def _chunks(raw: Any) -> Iterator[bytes]:
+def _chunks(raw: Any, came: Callable[[int], object]) -> Iterator[bytes]:
     """The body as it comes."""
     while chunk := raw.read(CHUNK_BYTES, decode_content=False):
+        came(len(chunk))
         yield chunk
 
 

@@ -115,7 +115,7 @@ class Api:
         if self.obedient:
             self.state = State.CANCELLED
 
-    def download(self, file_id: str, calls: int) -> Iterator[bytes]:
+    def download(self, file_id: str, calls: int, came: Callable[[int], object]) -> Iterator[bytes]:
         self.tick()
         self.fails("download")
         data = b"".join(self.output)
@@ -248,8 +248,10 @@ def test_of_a_file_that_is_too_long_the_results_count_that_were_read(
     file: BatchFile, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Endless(Api):
-        def download(self, file_id: str, calls: int) -> Iterator[bytes]:
-            yield from super().download(file_id, calls)
+        def download(
+            self, file_id: str, calls: int, came: Callable[[int], object]
+        ) -> Iterator[bytes]:
+            yield from super().download(file_id, calls, came)
             raise Overlong("the file of results is too long")
 
     api = Endless(output=(result(CALLS[0]), result(CALLS[1]), result(CALLS[2])[:50]))

@@ -496,6 +496,28 @@ def test_a_file_that_goes_on_without_a_result_is_not_read(name: str) -> None:
         downloaded(NOTHING[name])
 
 
+def test_a_few_bytes_that_hold_gigabytes_are_not_unpacked_to_their_end() -> None:
+    """40 KB a part, and 2 GB in all."""
+    reply = Reply(gzip.compress(b"x" * 40_000_000) * 50, headers=GZIP)
+    unpacked = 0
+    with ScriptedProvider(always(reply)) as server, closing(client_of(server.url)) as client:
+        with pytest.raises(KeptBusy):
+            for piece in client.download("file-1", 1_000):
+                unpacked += len(piece)
+    assert unpacked < 1_500_000_000
+
+
+def test_what_has_come_for_a_packed_file_is_told() -> None:
+    body = gzip.compress(b'{"custom_id":"1"}\n' * 50_000)
+    came: list[int] = []
+    with (
+        ScriptedProvider(always(Reply(body, headers=GZIP))) as server,
+        closing(client_of(server.url)) as client,
+    ):
+        assert sum(map(len, client.download("file-1", 100_000, came.append))) == 900_000
+    assert sum(came) == len(body)
+
+
 def test_what_is_no_list_has_the_length_of_any_reply() -> None:
     filled = {"id": "b", "status": "in_progress", "more": "x" * 5_000_000}
     with ScriptedProvider(always(Reply(filled))) as server, closing(client_of(server.url)) as one:
