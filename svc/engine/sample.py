@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from svc import limits
-from svc.engine.stages import text_of_conditions, text_to_look_through
+from svc.engine.stages import text_to_compare, text_to_look_through
 from svc.errors import InvalidRequest
 from svc.schemas import DecisionRequest, with_state
 
@@ -24,7 +24,7 @@ def rows_of(
     rows: list[DecisionRequest] = []
     reasons: list[str] = []
     left, left_to_search = limits.SAMPLE_CHARS, limits.SAMPLE_SEARCHED_CHARS
-    left_to_compare, compared = limits.SAMPLE_CONDITIONS_CHARS, text_of_conditions(request, 0)
+    left_to_compare, compared = limits.SAMPLE_CONDITIONS_CHARS, text_to_compare(request, 0)
     for state in sample:
         try:
             row = with_state(request, state)

@@ -15,6 +15,9 @@ from svc.questions import ANSWER_MARK, ConditionValues, Question
 from svc.records import REFUSED, SKIPPED, Answer, Source
 from svc.schemas import DecisionRequest
 
+# What each value that is compared counts besides its characters.
+_VALUE_CHARS = 5
+
 
 @dataclass(slots=True)
 class Answered:
@@ -53,14 +56,19 @@ def text_to_look_through(request: DecisionRequest, number: int) -> int:
     return conditions * len(request.state.text)
 
 
-def text_of_conditions(request: DecisionRequest, number: int) -> int:
-    """The characters of all that the conditions of a stage may compare with a state."""
+def text_to_compare(request: DecisionRequest, number: int) -> int:
+    """About how many characters the conditions of a stage compare with a state at most.
+
+    To compare a short value takes as long as some characters more.
+    """
     questions = [request.questions[key] for key in request.stages[number]]
     conditions = [one for question in questions for one in question.when]
     conditions += [
         one for question in questions for rule in question.rules for one in rule.conditions
     ]
-    return sum(len(one.text) for one in conditions)
+    texts = [one.text for one in conditions]
+    values = len(texts) + sum(text.count(",") for text in texts)
+    return sum(map(len, texts)) + _VALUE_CHARS * values
 
 
 def open_stage(
