@@ -417,6 +417,33 @@ CREATE INDEX judgements_given_back ON judgements (project, question_id, decision
 _ELSEWHERE_IN_INDEX = """
 CREATE INDEX labels_from_elsewhere ON labels (project, question_id) WHERE review_round IS NULL;
 """
+# A wording, or a round of the review queue, that is deleted is looked for in all tables that refer
+# to it, inside the write lock: without these they were read whole for each one. Where an index had
+# the project before the wording, both are always given, and their order is changed. That of `asked`
+# has the key once more, which counts.
+_REFERENCES_IN_INDEX = """
+DROP INDEX labels_by_question;
+CREATE INDEX labels_by_question ON labels (question_id, project);
+DROP INDEX judgements_by_question;
+CREATE INDEX judgements_by_question ON judgements (question_id, project);
+DROP INDEX review_items_by_turn;
+CREATE INDEX review_items_by_turn ON review_items (question_id, project, state, priority);
+CREATE INDEX asked_by_question ON asked (question_id);
+CREATE INDEX weeks_by_question ON weeks (question_id);
+CREATE INDEX learned_by_question ON learned (question_id);
+CREATE INDEX challengers_by_question ON challengers (question_id);
+CREATE INDEX review_frames_by_question ON review_frames (question_id);
+CREATE INDEX review_levels_by_question ON review_levels (question_id);
+CREATE INDEX review_rounds_by_question ON review_rounds (question_id);
+CREATE INDEX review_items_by_round ON review_items (round);
+CREATE INDEX labels_by_round ON labels (review_round) WHERE review_round IS NOT NULL;
+UPDATE project_sizes SET bytes = bytes + (
+    SELECT coalesce(sum(30 + size + iif(size > 980, 4096, 0)), 0) FROM (
+        SELECT length(CAST(project || key AS BLOB)) AS size FROM asked
+        WHERE asked.project = project_sizes.project
+    )
+);
+"""
 # What is out with reviewers is found by who has it and by until when, without the rest that is out:
 # a look at the queue has the write lock.
 _HANDED_IN_INDEX = """
@@ -440,7 +467,7 @@ def shipped() -> tuple[Migration, ...]:
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
     added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
     added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX, _ELSEWHERE_IN_INDEX]
-    added += [_HANDED_IN_INDEX]
+    added += [_REFERENCES_IN_INDEX, _HANDED_IN_INDEX]
     return (schema, *added)
 
 

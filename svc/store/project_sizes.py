@@ -26,9 +26,9 @@ QUESTION_BYTES = 16
 # What a wording of a question fills beside itself, with its sums.
 WORDING_ROW_BYTES = 400
 
-# What a key of a question fills beside itself and the name of its project, and beside that a long
-# one, the end of which SQLite puts on a page of its own.
-ASKED_ROW_BYTES = 50
+# What a key of a question fills beside itself and the name of its project, which stand in the table
+# and in its index, and beside those long ones, the end of which SQLite puts on a page of its own.
+ASKED_ROW_BYTES, _ASKED_TIMES = 80, 2
 _LONG_KEY_BYTES, _PAGE_BYTES = 980, 4_096
 
 # What a job fills beside its rows.
@@ -54,7 +54,8 @@ DECISION_SIZE = (
 WORDING_SIZE = f"length(CAST(definition AS BLOB)) + {WORDING_ROW_BYTES}"
 _KEY_BYTES = "length(CAST(project || key AS BLOB))"
 ASKED_SIZE = (
-    f"{_KEY_BYTES} + iif({_KEY_BYTES} > {_LONG_KEY_BYTES}, {_PAGE_BYTES}, 0) + {ASKED_ROW_BYTES}"
+    f"{_ASKED_TIMES} * ({_KEY_BYTES} + iif({_KEY_BYTES} > {_LONG_KEY_BYTES}, {_PAGE_BYTES}, 0)) "
+    f"+ {ASKED_ROW_BYTES}"
 )
 JOB_ROW_SIZE = (
     "length(CAST(job_rows.id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) "
@@ -201,7 +202,8 @@ class Room:
 def asked_bytes(project: str, key: str) -> int:
     """What the key of a question fills, as `ASKED_SIZE` has it."""
     size = len(f"{project}{key}".encode())
-    return size + ASKED_ROW_BYTES + (_PAGE_BYTES if size > _LONG_KEY_BYTES else 0)
+    once = size + (_PAGE_BYTES if size > _LONG_KEY_BYTES else 0)
+    return _ASKED_TIMES * once + ASKED_ROW_BYTES
 
 
 def free(connection: sqlite3.Connection, project: str, size: int) -> None:

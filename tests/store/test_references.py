@@ -1,0 +1,123 @@
+"""What is deleted is looked for in every table that refers to it, without reading it whole."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from svc.store import Database
+from svc.store.wordings import drop_unused, drop_with_sums, note_deleted
+
+OTHERS = 5_000  # rows of other wordings in each table
+
+# Steps of SQLite's virtual machine: a few hundred for what is found by indexes. To read one of
+# these tables takes three for each of its rows.
+MOST_STEPS = 3_000
+
+
+def indexes(connection: sqlite3.Connection, table: str) -> list[tuple[list[str], str]]:
+    """The columns of each index of a table, and its statement."""
+    found = []
+    for _, name, *_ in connection.execute(f"PRAGMA index_list({table})").fetchall():
+        named = [row[2] for row in connection.execute(f"PRAGMA index_info({name})")]
+        query = "SELECT coalesce(sql, '') FROM sqlite_master WHERE name = ?"
+        # That of a primary key has none.
+        (sql,) = connection.execute(query, (name,)).fetchone() or ("",)
+        found.append((named, sql))
+    return found
+
+
+def test_every_reference_is_found_by_an_index_that_begins_with_it(database: Database) -> None:
+    with database.read() as connection:
+        tables = [
+            row[0]
+            for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
+        ]
+        references = 0
+        for table in tables:
+            for key in connection.execute(f"PRAGMA foreign_key_list({table})").fetchall():
+                references += 1
+                column = key[3]
+                assert any(
+                    named[0] == column and ("WHERE" not in sql or f"WHERE {column} IS" in sql)
+                    for named, sql in indexes(connection, table)
+                ), f"{table}.{column}"
+    assert references > 20
+
+
+def fill(connection: sqlite3.Connection) -> None:
+    """Wordings with sums, keys, labels and places in the queue, and two that are about to go."""
+    for number in (1, 2, 3):
+        connection.execute(
+            "INSERT INTO questions (id, digest, definition) VALUES (?, ?, '{}')",
+            (number, bytes([number])),
+        )
+    connection.execute(
+        "INSERT INTO decisions (id, created_at, project, state_hash, model, mode, config, privacy, "
+        "latency_ms, cost_usd, cached, answers, readings, question_ids) VALUES "
+        "(x'01', 1, 'default', x'', 'm', 'auto', 'c', 'standard', 1, 0, 0, '{}', '{}', '[1]')"
+    )
+    connection.execute("INSERT INTO review_rounds (project, question_id) VALUES ('default', 1)")
+    for number in range(OTHERS):
+        name = f"k{number}"
+        connection.execute("INSERT INTO weeks VALUES ('default', 1, 1, ?, 1, 1.0, 1.0)", (name,))
+        connection.execute("INSERT INTO asked VALUES ('default', ?, 1, 1)", (name,))
+        connection.execute(
+            "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, p, "
+            "review_round) VALUES (1, ?, 'default', 1, '\"a\"', 0, '[]', 1)",
+            (name,),
+        )
+        connection.execute(
+            "INSERT INTO judgements (decision_seq, key, project, question_id, reviewer, "
+            "created_at) VALUES (1, ?, 'default', 1, 'ann', 1)",
+            (name,),
+        )
+        connection.execute(
+            "INSERT INTO review_items VALUES (1, ?, 'default', 1, 1, 0, 0.5, 0.5, 0, NULL, NULL)",
+            (name,),
+        )
+    # The last one had a round of the queue and a sum.
+    connection.execute("INSERT INTO review_rounds (project, question_id) VALUES ('default', 3)")
+    connection.execute("INSERT INTO weeks VALUES ('default', 3, 1, 'a', 1, 1.0, 1.0)")
+    note_deleted(connection, {3: 1})
+
+
+class Counted:
+    """A database whose transactions that write are counted in steps of SQLite."""
+
+    def __init__(self, database: Database) -> None:
+        self._database, self.steps = database, [0]
+        self.read = database.read
+
+    def write(self, step: Callable[[sqlite3.Connection], Any]) -> Any:
+        def counting(connection: sqlite3.Connection) -> object:
+            self.steps.append(0)
+            connection.set_progress_handler(self._count, 1)
+            try:
+                return step(connection)
+            finally:
+                connection.set_progress_handler(None, 0)
+
+        return self._database.write(counting)
+
+    def _count(self) -> int:
+        self.steps[-1] += 1
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("drop", "gone"), [(lambda held: drop_unused(held, lambda: True), 2), (drop_with_sums, 3)]
+)
+def test_a_wording_is_dropped_without_reading_what_others_have(
+    database: Database, drop: Callable[[Database], int], gone: int
+) -> None:
+    database.write(fill)
+    counted = Counted(database)
+    assert drop(cast(Database, counted)) == 1
+    assert 0 < max(counted.steps) < MOST_STEPS
+    with database.read() as connection:
+        left = {row[0] for row in connection.execute("SELECT id FROM questions")}
+    assert left == {1, 2, 3} - {gone}
