@@ -242,6 +242,9 @@ LABELS_READ = 5_000
 # each set reads fewer.
 SETS_LABELS_READ = 50_000
 
+# The sums that a report of activity reads, more than one project can have.
+ACTIVITY_SUMS = 500_000
+
 # The characters of stored readings that a look of the review queue, or a report of rates, reads.
 READINGS_CHARS = 10_000_000
 

@@ -16,8 +16,10 @@ from enum import IntEnum, StrEnum
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from svc import limits
 from svc.records import Decision, Source
 from svc.store.database import Database
+from svc.store.errors import TooManySums
 from svc.store.kept_names import NAME_CHARS, OTHERS, Names
 from svc.store.rows import insert
 
@@ -106,9 +108,10 @@ _LAST = (
 _FORGET_UP_TO = (
     "DELETE FROM activity WHERE span = ? AND by = ? AND (start, project, name) <= (?, ?, ?)"
 )
+_FOUND = "FROM activity WHERE span = ? AND by = ? AND start IN (SELECT value FROM json_each(?)) {}"
+_BEYOND = f"SELECT 1 {_FOUND} LIMIT 1 OFFSET ?"
 _READ = (
-    f"SELECT {{0}}, {', '.join(f'sum({name})' for name in _SUMS)} FROM activity "
-    "WHERE span = ? AND by = ? AND start IN (SELECT value FROM json_each(?)) {2} "
+    f"SELECT {{0}}, {', '.join(f'sum({name})' for name in _SUMS)} {_FOUND.format('{2}')} "
     "GROUP BY {0} ORDER BY {1} LIMIT ?"
 )
 
@@ -121,14 +124,15 @@ def names() -> Names:
 class Activity:
     """Adds to the sums and reads them."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, most: int = limits.ACTIVITY_SUMS) -> None:
+        """A report reads at most `most` sums."""
+        self._database, self._most = database, most
 
     def read(self, by: By, starts: range, project: str | None) -> Report:
         """The sums of the spans that begin at `starts`, in unix seconds, and last a step of these.
 
         Of one project, or of all where it is None; at most `NAMES` names.
-        Raises `StorageError`.
+        Raises `TooManySums` and `StorageError`.
         """
         # The sums by model are those of whole decisions.
         column = "project" if by is By.PROJECT else "name"
@@ -137,6 +141,8 @@ class Activity:
         only = "" if project is None else "AND project = ?"
         place += [] if project is None else [project]
         with self._database.read() as connection:
+            if connection.execute(_BEYOND.format(only), (*place, self._most)).fetchone():
+                raise TooManySums(f"there are over {self._most:,} sums")
             by_start = connection.execute(_READ.format("start", "1", only), (*place, -1)).fetchall()
             by_name = connection.execute(
                 _READ.format(column, "sum(decisions) DESC, 1", only), (*place, NAMES)

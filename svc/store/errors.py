@@ -21,6 +21,10 @@ class ProjectFull(SvcError):
     """The decisions of the project fill all the bytes that they may."""
 
 
+class TooManySums(SvcError):
+    """A report would read more sums than it may."""
+
+
 class ApiKeyRefused(SvcError):
     """There are API keys, and the given one is not an active one of them."""
 

@@ -9,10 +9,21 @@ from enum import StrEnum
 
 from flask import Blueprint, g
 
+from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import AMOUNT, COUNT, TEXT, array, nullable, one_of
-from svc.store import ANSWERED_DAYS, KEPT_NAMES, NAME_CHARS, OTHERS, Activity, By, Spans, Sums
+from svc.store import (
+    ANSWERED_DAYS,
+    KEPT_NAMES,
+    NAME_CHARS,
+    OTHERS,
+    Activity,
+    By,
+    Spans,
+    Sums,
+    TooManySums,
+)
 from svc.web.decorators import query, report, response
 from svc.web.query import ProjectQuerySchema, QueryWord
 
@@ -114,7 +125,13 @@ def blueprint(activity: Activity, clock: Callable[[], float] = time.time) -> Blu
         steps = STEPS[last]
         first = (int(clock()) // steps.span_s - steps.count + 1) * steps.span_s
         starts = range(first, first + steps.count * steps.span_s, steps.span_s)
-        found = activity.read(by, starts, project)
+        try:
+            found = activity.read(by, starts, project)
+        except TooManySums as error:
+            raise InvalidRequest(
+                f"last: {error} of projects and models in this time; name a project, or go back "
+                "less far"
+            ) from None
         return {
             "project": project,
             "last": last,

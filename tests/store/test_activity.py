@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from svc.records import SKIPPED, Answer, Source
-from svc.store import Activity, By, Database, Spans, Sums
+from svc.store import Activity, By, Database, Spans, Sums, TooManySums
 from svc.store.activity import ANSWERED_DAYS, NAMES
 from svc.store.decisions import SWEPT_SUMS, Decisions
 from svc.store.kept_names import KEPT_NAMES, NAME_CHARS, OTHERS
@@ -98,9 +98,21 @@ def test_a_project_is_read_without_looking_at_the_sums_of_others(
 ) -> None:
     decisions.add(record(project="shop"))
     found = plans(database, lambda lent: Activity(lent).read(By.MODEL, THIS_HOUR, "shop"))
-    assert len(found) == 2
+    assert len(found) == 3
     for plan in found:
         assert "(span=? AND by=? AND start=? AND project=?)" in plan
+
+
+def test_a_report_on_all_projects_reads_so_many_sums(
+    decisions: Decisions, database: Database
+) -> None:
+    for number in range(3):
+        decisions.add(record(project=f"p{number}"))
+    assert len(Activity(database, most=3).read(By.PROJECT, THIS_HOUR, None).by_name) == 3
+    few = Activity(database, most=2)
+    with pytest.raises(TooManySums, match="over 2 sums"):
+        few.read(By.PROJECT, THIS_HOUR, None)
+    assert few.read(By.PROJECT, THIS_HOUR, "p1").by_name.keys() == {"p1"}
 
 
 def test_each_span_has_its_own_steps(

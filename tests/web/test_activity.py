@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
+from contextlib import closing
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from svc import limits
 from tests.scripted import Reply, always
 from tests.web.conftest import Start
 from tests.web.labelled import Labelled, obeying
@@ -18,6 +23,15 @@ RULED = {
     "instructions": "Is it?",
     "rules": [{"if": {"vip": True}, "answer": True}],
 }
+
+# As many projects that had a decision today.
+MANY_SUMS = """
+WITH RECURSIVE many (number) AS (
+    SELECT 1 UNION ALL SELECT number + 1 FROM many WHERE number < :count
+)
+INSERT INTO activity SELECT 86400, 'model', CAST(:now AS INTEGER) / 86400 * 86400,
+    'p' || number, 'm', 1, 0, 0, 1, 0, 0.0, 0.0 FROM many
+"""
 
 
 @pytest.fixture
@@ -53,6 +67,23 @@ def test_by_question_there_is_no_cost_of_its_own(labelled: Labelled) -> None:
     (question,) = labelled.get("/v1/activity?by=question")["names"]
     assert question["name"] == "q"
     assert (question["decisions"], question["cost_usd"], question["latency_ms"]) == (1, 0, None)
+
+
+def test_a_report_that_would_read_too_many_sums_says_what_to_ask(
+    start: Start, tmp_path: Path
+) -> None:
+    client = start(obeying).test_client()
+    Labelled(client).decide("cat=0.9")
+    with closing(sqlite3.connect(tmp_path / "svc.db")) as connection:
+        connection.execute(MANY_SUMS, {"now": time.time(), "count": limits.ACTIVITY_SUMS})
+        connection.commit()
+    refused = client.get("/v1/activity?by=project&last=year")
+    assert refused.status_code == 422
+    message = refused.get_json()["error"]["message"]
+    assert message.startswith("last: there are over 500,000 sums")
+    assert "name a project, or go back less far" in message
+    assert client.get("/v1/activity?by=project&last=hour").status_code == 200
+    assert client.get("/v1/activity?by=project&last=year&project=default").status_code == 200
 
 
 def test_by_project_all_are_told_apart(labelled: Labelled) -> None:
