@@ -70,6 +70,9 @@ SAID = {
     "have {} lines a minute and process together": limits.STRANGERS_LOGGED,
     "A file of results may have {} MB and four lines": limits.BATCH_REPLY_BYTES // MIB,
     "they leave {} MB of the disk free": limits.LEFT_BY_RESULTS_BYTES // 1_000_000,
+    "each worker sends {} a second at once": limits.REFUSALS_AT_ONCE // 60,
+    "and {:,.0f} after a quiet moment": limits.REFUSALS_AT_ONCE * limits.BURST_S / 60,
+    "activity over all projects reads {:,} sums": limits.ACTIVITY_SUMS,
     "At most {} model calls a request": limits.MODEL_CALLS,
     "({} jobs a key,": limits.JOBS_OPEN,
 }
