@@ -84,9 +84,9 @@ _Columns = tuple[Any, ...]
 # The digest and the row of the question that a project and a key meant last.
 _Recent = dict[tuple[str, str], tuple[bytes, int]]
 
-# The answers for repeated requests that are deleted at most in five minutes, where no further ones
-# come, and the old sums that are deleted at most with each transaction of decisions.
-SWEPT = 10_000
+# The old answers for repeated requests, of up to 80 KB each, and the old sums that are deleted at
+# most with each transaction of decisions.
+SWEPT = 16
 SWEPT_SUMS = 2_000
 
 # The answers and readings of a decision that refers to another for them.
@@ -296,16 +296,17 @@ class Decisions(AuditPages):
         return [None] * len(failures)
 
     def _sweep(self, connection: sqlite3.Connection, now_ms: int) -> None:
-        """Delete what is old, once in five minutes; of many sums a part with each call.
+        """Delete what is old, every five minutes until nothing is, and a part with each call.
 
         All at once they would keep those waiting who store decisions.
         """
         span = now_ms // 1_000 // activity.Spans.FIVE_MINUTES
         if span != self._span:
-            kept_answers.forget_old(connection, now_ms, SWEPT)
             self._span, self._swept = span, False
         if not self._swept:
-            self._swept = activity.forget_old(connection, now_ms, SWEPT_SUMS)
+            all_answers = kept_answers.forget_old(connection, now_ms, SWEPT) < SWEPT
+            all_sums = activity.forget_old(connection, now_ms, SWEPT_SUMS)
+            self._swept = all_answers and all_sums
 
     def _note(self, connection: sqlite3.Connection, stored: Sequence[_Stored]) -> None:
         """Remember where long contents lie that were just stored whole."""

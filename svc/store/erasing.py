@@ -21,9 +21,11 @@ TOGETHER = 100
 REFERRERS = 1_000
 
 _THESE = "IN (SELECT value FROM json_each(?1))"
+# The last of those that refer to each is found in their index, however many there are.
 _REFERRED = (
-    f"SELECT same_as, max(seq) FROM decisions WHERE same_as {_THESE} AND seq NOT {_THESE} "
-    "GROUP BY same_as"
+    "SELECT value AS whole, (SELECT seq FROM decisions WHERE same_as = value "
+    f"AND seq NOT {_THESE} ORDER BY seq DESC LIMIT 1) AS heir "
+    "FROM json_each(?1) WHERE heir IS NOT NULL ORDER BY whole"
 )
 _INHERIT = (
     "UPDATE decisions SET same_as = NULL, (answers, readings) = "

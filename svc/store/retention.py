@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,13 +27,10 @@ _FIRST_KEPT = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
 _OLD = "SELECT seq FROM decisions WHERE project = ? AND seq < ? ORDER BY seq LIMIT ?"
 _END = 2**63 - 1
 _OLD_ROWS = (
-    f"SELECT job, row, {JOB_ROW_SIZE} FROM job_rows WHERE job IN "
+    "SELECT job, row FROM job_rows WHERE job IN "
     "(SELECT seq FROM jobs WHERE project = ? AND ended_at < ?) LIMIT ?"
 )
-_DROP_ROW = "DELETE FROM job_rows WHERE job = ? AND row = ?"
-
-# Deletes some of a project, of what is too old at a moment in unix milliseconds, and how many.
-_Step = Callable[[str, int, int, sqlite3.Connection], bool]
+_DROP_ROW = f"DELETE FROM job_rows WHERE job = ? AND row = ? RETURNING {JOB_ROW_SIZE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +80,22 @@ class Sweeping:
 
         Raises `StorageError`.
         """
+        step = partial(_erase_old, project, self._now_ms(), most)
         with self._database.changing():
-            return self._step(_erase_old, project, most)
+            return self._database.write(step)
 
     def job_rows(self, project: str, most: int = TOGETHER) -> bool:
         """The same for rows of jobs that ended before the decisions that are kept."""
-        return self._step(_drop_old_rows, project, most)
+        # That looks through all jobs of the project, so that nobody waits for it.
+        with self._database.read() as connection:
+            since = _kept_since(connection, project, self._now_ms())
+            if since is None:
+                return False
+            found = connection.execute(_OLD_ROWS, (project, since, most))
+            rows = [tuple(row) for row in found]
+        if rows:
+            self._database.write(partial(_drop_rows, project, rows))
+        return bool(rows)
 
     def kept_answers(self, most: int = TOGETHER) -> bool:
         """The same for answers that no repeat of a request gets any more."""
@@ -109,9 +116,6 @@ class Sweeping:
             wordings.drop_keys(self._database, now_ms)
             return wordings.drop_unused(self._database, goes_on)
         return 0
-
-    def _step(self, step: _Step, project: str, most: int) -> bool:
-        return self._database.write(partial(step, project, self._now_ms(), most))
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
@@ -134,11 +138,8 @@ def _erase_old(project: str, now_ms: int, most: int, connection: sqlite3.Connect
     return bool(seqs)
 
 
-def _drop_old_rows(project: str, now_ms: int, most: int, connection: sqlite3.Connection) -> bool:
-    since = _kept_since(connection, project, now_ms)
-    if since is None:
-        return False
-    rows = connection.execute(_OLD_ROWS, (project, since, most)).fetchall()
-    connection.executemany(_DROP_ROW, [row[:2] for row in rows])
-    free(connection, project, sum(row[2] for row in rows))
-    return bool(rows)
+def _drop_rows(
+    project: str, rows: Iterable[tuple[int, ...]], connection: sqlite3.Connection
+) -> None:
+    dropped = [size for row in rows for (size,) in connection.execute(_DROP_ROW, row).fetchall()]
+    free(connection, project, sum(dropped))

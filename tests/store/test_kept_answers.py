@@ -4,7 +4,7 @@ import pytest
 
 from svc import limits
 from svc.store import KeptAnswer, KeptAnswers, ProjectFull, ProjectSizes
-from svc.store.decisions import Decisions
+from svc.store.decisions import SWEPT, Decisions
 from tests.store.records import record
 
 DAY = limits.IDEMPOTENCY_KEPT_S
@@ -96,6 +96,19 @@ def test_old_ones_are_deleted_as_decisions_come(database, path):
     clock.now += DAY
     decisions.add(record())
     assert places(path) == []
+
+
+def test_many_old_ones_are_deleted_a_few_with_each_decision(database, path):
+    """All at once they would keep those waiting who store decisions."""
+    clock = Clock()
+    kept = KeptAnswers(database, clock)
+    for number in range(3 * SWEPT):
+        kept.keep(answer(b"%d" % number))
+    decisions = Decisions(database, clock)
+    clock.now += DAY
+    for decided in (1, 2, 3):
+        decisions.add(record())
+        assert len(places(path)) == (3 - decided) * SWEPT
 
 
 def test_an_answer_that_is_not_kept_leaves_the_id_of_its_decision(database):

@@ -9,6 +9,8 @@ from typing import Any, cast
 import pytest
 
 from svc.store import Database
+from svc.store.erasing import erase
+from svc.store.retention import Retentions, Sweeping
 from svc.store.wordings import drop_unused, drop_with_sums, note_deleted
 
 OTHERS = 5_000  # rows of other wordings in each table
@@ -121,3 +123,36 @@ def test_a_wording_is_dropped_without_reading_what_others_have(
     with database.read() as connection:
         left = {row[0] for row in connection.execute("SELECT id FROM questions")}
     assert left == {1, 2, 3} - {gone}
+
+
+def test_the_last_of_many_that_refer_to_a_decision_is_found_without_reading_all(
+    database: Database,
+) -> None:
+    database.write(fill)
+    database.write(refer)
+    counted = Counted(database)
+    # The first one is referred to by all others; a few of them are passed on with each call.
+    assert counted.write(lambda connection: erase(connection, [1], referrers=10)) is False
+    assert 0 < max(counted.steps) < MOST_STEPS
+    with database.read() as connection:
+        (heir,) = connection.execute("SELECT max(seq) FROM decisions").fetchone()
+        query = "SELECT count(*) FROM decisions WHERE same_as = ?"
+        assert connection.execute(query, (heir,)).fetchone()[0] == 10
+
+
+def refer(connection: sqlite3.Connection) -> None:
+    """Decisions that all refer to the first one for what they say."""
+    copied = (
+        "INSERT INTO decisions (id, created_at, project, state_hash, model, mode, config, privacy, "
+        "latency_ms, cost_usd, cached, answers, readings, question_ids, same_as) "
+        "SELECT ?, created_at, project, state_hash, model, mode, config, privacy, latency_ms, "
+        "cost_usd, cached, '', '', question_ids, 1 FROM decisions WHERE seq = 1"
+    )
+    connection.executemany(copied, ((b"%d" % number,) for number in range(OTHERS)))
+
+
+def test_where_no_rows_of_jobs_are_old_nobody_waits_for_the_look(database: Database) -> None:
+    Retentions(database).set("default", 1)
+    counted = Counted(database)
+    assert not Sweeping(cast(Database, counted)).job_rows("default")
+    assert counted.steps == [0]
