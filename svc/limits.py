@@ -242,7 +242,7 @@ LABELS_READ = 5_000
 # each set reads fewer.
 SETS_LABELS_READ = 50_000
 
-# The sums that a report of activity reads, more than one project can have.
+# The sums that a report of activity on all projects reads. One project never has so many.
 ACTIVITY_SUMS = 500_000
 
 # The characters of stored readings that a look of the review queue, or a report of rates, reads.
@@ -293,12 +293,12 @@ TRACES_BYTES = 300 * 1024 * 1024
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60
 
-# The callers that each worker refuses at once, a minute; further refusals are held for so many
-# seconds.
-REFUSALS_AT_ONCE, REFUSAL_HELD_S = 6_000, 0.5
-
-# The lines a minute about calls of providers that failed.
+# The same about calls of providers that failed.
 FAILURES_LOGGED = 600
+
+# The refusals that each worker sends at once, a minute, and the seconds for which it holds further
+# ones.
+REFUSALS_AT_ONCE, REFUSAL_HELD_S = 6_000, 0.5
 
 # The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks
 # it may have, with those of blank lines; how many decisions are looked up at once for it, and how

@@ -109,7 +109,7 @@ _FORGET_UP_TO = (
     "DELETE FROM activity WHERE span = ? AND by = ? AND (start, project, name) <= (?, ?, ?)"
 )
 _FOUND = "FROM activity WHERE span = ? AND by = ? AND start IN (SELECT value FROM json_each(?)) {}"
-_BEYOND = f"SELECT 1 {_FOUND} LIMIT 1 OFFSET ?"
+_BEYOND = f"SELECT 1 {_FOUND.format('')} LIMIT 1 OFFSET ?"
 _READ = (
     f"SELECT {{0}}, {', '.join(f'sum({name})' for name in _SUMS)} {_FOUND.format('{2}')} "
     "GROUP BY {0} ORDER BY {1} LIMIT ?"
@@ -125,7 +125,7 @@ class Activity:
     """Adds to the sums and reads them."""
 
     def __init__(self, database: Database, most: int = limits.ACTIVITY_SUMS) -> None:
-        """A report reads at most `most` sums."""
+        """A report on all projects reads at most `most` sums."""
         self._database, self._most = database, most
 
     def read(self, by: By, starts: range, project: str | None) -> Report:
@@ -141,7 +141,8 @@ class Activity:
         only = "" if project is None else "AND project = ?"
         place += [] if project is None else [project]
         with self._database.read() as connection:
-            if connection.execute(_BEYOND.format(only), (*place, self._most)).fetchone():
+            # One project never has so many.
+            if project is None and connection.execute(_BEYOND, (*place, self._most)).fetchone():
                 raise TooManySums(f"there are over {self._most:,} sums")
             by_start = connection.execute(_READ.format("start", "1", only), (*place, -1)).fetchall()
             by_name = connection.execute(

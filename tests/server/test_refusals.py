@@ -11,31 +11,24 @@ AT_ONCE = int(limits.REFUSALS_AT_ONCE * limits.BURST_S / 60)
 BUSY = "429 TOO MANY REQUESTS"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def now() -> list[float]:
+    """The time, which a test moves."""
+    return [1_000.0]
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def refusals(clock: Clock) -> Refusals:
-    return Refusals(clock)
+def refusals(now: list[float]) -> Refusals:
+    return Refusals(lambda: now[0])
 
 
 @pytest.mark.parametrize("status", ["401 UNAUTHORIZED", "403 FORBIDDEN", BUSY])
 def test_refusals_wait_once_there_were_many_and_no_longer_a_while_after(
-    refusals: Refusals, clock: Clock, status: str
+    refusals: Refusals, now: list[float], status: str
 ) -> None:
     assert not any(refusals.waits(status) for _ in range(AT_ONCE))
     assert refusals.waits(status)
-    clock.now += limits.BURST_S
+    now[0] += limits.BURST_S
     assert not refusals.waits(status)
 
 
@@ -45,13 +38,15 @@ def test_other_responses_never_wait(refusals: Refusals, status: str) -> None:
     assert not refusals.waits(BUSY)
 
 
-def test_what_is_held_leaves_in_order_each_in_its_time(refusals: Refusals, clock: Clock) -> None:
+def test_what_is_held_leaves_in_order_each_in_its_time(
+    refusals: Refusals, now: list[float]
+) -> None:
     assert refusals.due_in() == float("inf")
     refusals.hold("first")
-    clock.now += limits.REFUSAL_HELD_S / 2
+    now[0] += limits.REFUSAL_HELD_S / 2
     refusals.hold("second")
     assert list(refusals.leaving()) == []
     assert refusals.due_in() == pytest.approx(limits.REFUSAL_HELD_S / 2)
-    clock.now += limits.REFUSAL_HELD_S / 2
+    now[0] += limits.REFUSAL_HELD_S / 2
     assert list(refusals.leaving()) == ["first"]
     assert list(refusals.leaving(at_once=True)) == ["second"]

@@ -98,7 +98,7 @@ def test_a_project_is_read_without_looking_at_the_sums_of_others(
 ) -> None:
     decisions.add(record(project="shop"))
     found = plans(database, lambda lent: Activity(lent).read(By.MODEL, THIS_HOUR, "shop"))
-    assert len(found) == 3
+    assert len(found) == 2
     for plan in found:
         assert "(span=? AND by=? AND start=? AND project=?)" in plan
 
