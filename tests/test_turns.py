@@ -6,14 +6,8 @@ import pytest
 
 from svc import limits
 from svc.turns import KEYS, AllTaken, Turns
+from tests.clock import Clock
 from tests.test_sharing import run
-
-
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -8,17 +8,11 @@ import termios
 import pytest
 
 from svc.batch.progress import PLAIN_S, Progress, duration, rate_text
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 def test_a_plain_line_is_shown_now_and_then() -> None:
-    clock, stream = Clock(), io.StringIO()
+    clock, stream = Clock(0.0), io.StringIO()
     progress = Progress(stream, 1_000, 0, drawn=False, clock=clock)
     for second in range(1, 25):
         clock.now = second
@@ -31,7 +25,7 @@ def test_a_plain_line_is_shown_now_and_then() -> None:
 
 
 def test_lines_done_before_do_not_count_towards_the_rate() -> None:
-    clock, stream = Clock(), io.StringIO()
+    clock, stream = Clock(0.0), io.StringIO()
     progress = Progress(stream, 1_000, 800, drawn=False, clock=clock)
     clock.now = PLAIN_S
     progress.show(900, 3, 0.0)
@@ -39,7 +33,7 @@ def test_lines_done_before_do_not_count_towards_the_rate() -> None:
 
 
 def test_an_input_of_unknown_length_has_no_time_left() -> None:
-    clock, stream = Clock(), io.StringIO()
+    clock, stream = Clock(0.0), io.StringIO()
     progress = Progress(stream, None, 0, drawn=False, clock=clock)
     clock.now = PLAIN_S
     progress.show(5, 0, 0.0)
@@ -47,7 +41,7 @@ def test_an_input_of_unknown_length_has_no_time_left() -> None:
 
 
 def test_a_bar_is_drawn_over_itself_and_gone_at_the_end() -> None:
-    clock, stream = Clock(), io.StringIO()
+    clock, stream = Clock(0.0), io.StringIO()
     progress = Progress(stream, 4, 0, drawn=True, clock=clock)
     clock.now = 1.0
     progress.show(1, 0, 0.0)
@@ -98,7 +92,7 @@ def test_rates_are_shown_in_the_unit_that_fits(rate: float, text: str) -> None:
 
 
 def test_a_rate_limit_that_one_waits_for_is_told_while_no_result_comes() -> None:
-    clock, stream, left = Clock(), io.StringIO(), [0.0]
+    clock, stream, left = Clock(0.0), io.StringIO(), [0.0]
     progress = Progress(stream, 10, 0, drawn=False, clock=clock, waiting=lambda: left[0])
     clock.now = PLAIN_S
     progress.show(5, 0, 0.0)
@@ -112,6 +106,6 @@ def test_a_rate_limit_that_one_waits_for_is_told_while_no_result_comes() -> None
 
 def test_a_line_of_its_own_stands_above_the_bar() -> None:
     stream = io.StringIO()
-    progress = Progress(stream, 4, 0, drawn=True, clock=Clock())
+    progress = Progress(stream, 4, 0, drawn=True, clock=Clock(0.0))
     progress.tell("an error\x1b[2J")
     assert stream.getvalue() == "\r\x1b[Kan error?[2J\n"

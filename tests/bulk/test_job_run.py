@@ -26,17 +26,11 @@ from svc.errors import (
 )
 from svc.schemas import load_template
 from svc.store import Database, Job, Spool, SpoolLost
+from tests.clock import Clock
 from tests.store.copies import copied
 from tests.web.models import ANIMAL
 
 FAILED = ModelError("no answer")
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from svc.client import (
     ServiceError,
     YesNo,
 )
+from tests.clock import Clock
 
 QUESTIONS = {"late": YesNo("Is it late?")}
 PATIENCE_S = 60.0
@@ -57,21 +58,8 @@ class Fake:
         pass
 
 
-class Clock:
-    """Time that passes while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
 def services(*fakes: Fake) -> tuple[Services, Clock]:
-    clock = Clock()
+    clock = Clock(0.0)
     urls = [f"http://{number}" for number in range(len(fakes))]
     clients = cast("list[Client]", list(fakes))
     return Services(urls, clients, PATIENCE_S, clock.sleep, clock), clock

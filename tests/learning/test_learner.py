@@ -21,21 +21,13 @@ from svc.store.decisions import Decisions
 from svc.store.label_records import CalibrationState, NewLabel, Place, TrainingData
 from svc.store.labels import Labels
 from svc.store.question_versions import QuestionVersions
+from tests.clock import Clock
 from tests.store.records import record
 
 QUESTION = TYPES["choice"].load(
     {"type": "choice", "instructions": "?", "options": {"a": "", "b": ""}, "escape": False}
 )
 PLACE = ("default", QUESTION.digest)
-
-
-class Clock:
-    """Seconds since the epoch."""
-
-    now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Unreadable(Labels):
@@ -70,7 +62,7 @@ class Lessons:
         labels: Labels | None = None,
         numbers: int = 1_000_000,
     ) -> None:
-        self.clock = Clock()
+        self.clock = Clock(1_800_000_000.0)
         self.decisions, self.labels = Decisions(database), labels or Labels(database)
         self.ids: list[str] = []  # of the decisions that labels were given for
         stores = (self.decisions, QuestionVersions(database), self.labels)

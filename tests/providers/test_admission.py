@@ -8,6 +8,7 @@ from svc.errors import NoSlotInTime, RateLimited
 from svc.providers.admission import Admission
 from svc.providers.catalog import Provider
 from svc.ratelimit import Buckets, InTurn
+from tests.clock import Clock
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC).timestamp()
 CATALOG = {
@@ -89,13 +90,6 @@ def test_a_call_that_waits_past_midnight_counts_on_the_day_it_is_made():
         gate.delay("openrouter", 0.0)
     gate.delay("openrouter", 5.0)
     assert budget.taken == {"2026-03-01": 10, "2026-03-02": 1}
-
-
-class Clock:
-    now = 1_000.0
-
-    def __call__(self):
-        return self.now
 
 
 def waits(backlog, seconds, rpm=60):

@@ -10,23 +10,14 @@ import pytest
 from svc import limits
 from svc.providers.line_pace import LinePace
 from svc.providers.watchdog import Watchdog
+from tests.clock import Clock
 
 RATE = limits.REPLY_LINES_A_SECOND
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(0.0)
 
 
 @pytest.fixture

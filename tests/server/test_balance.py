@@ -3,15 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc.server.balance import OFFER_S, ConnectionBalancer
-
-
-class Clock:
-    """A clock that goes when it is told to."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 class Least:

@@ -10,15 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from svc.server.departures import LOOK_S, Departures
+from tests.clock import Clock
 
 WAIT_S = 30.0
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -21,17 +21,9 @@ from svc.server.request_reading import (
     BodyReader,
     CallerReader,
 )
+from tests.clock import Clock
 
 HEAD = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
-
-
-class Clock:
-    """A clock that goes when it is told to."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Line:

@@ -14,6 +14,7 @@ from svc.store.activity import ANSWERED_DAYS, NAMES
 from svc.store.decisions import SWEPT_SUMS, Decisions
 from svc.store.kept_names import KEPT_NAMES, NAME_CHARS, OTHERS
 from svc.store.migrations import shipped
+from tests.clock import Clock
 from tests.store.lending import plans
 from tests.store.records import asked, record
 
@@ -33,16 +34,9 @@ def starts(span: int) -> range:
 DAYS = starts(Spans.DAY)
 
 
-class Clock:
-    now = float(NOON)
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(float(NOON))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from svc.store.audit_pages import ASKS
 from svc.store.database import Database
 from svc.store.decisions import Decisions, StoredReading
 from svc.store.errors import UnknownDecision
+from tests.clock import Clock
 from tests.store.holding import held_up
 from tests.store.processes import child, lines
 from tests.store.records import asked, record
@@ -19,17 +20,9 @@ MARCH = 1_772_409_600.125  # 2026-03-02 in seconds since the epoch
 UNKNOWN = "dec_01ARYZ6S41TSV4RRFFQ69G5FAV"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = MARCH
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def decisions(database):
-    return Decisions(database, Clock())
+    return Decisions(database, Clock(MARCH))
 
 
 def wording(database, project, key):
@@ -123,7 +116,7 @@ def test_ids_grow_with_every_decision_of_many_threads(decisions):
 def test_ids_grow_though_the_clock_jumps_back_and_the_server_restarts(path):
     ids = []
     for now in (MARCH, MARCH - 1_000_000, 0.0):
-        clock = Clock()
+        clock = Clock(MARCH)
         clock.now = now
         database = Database.open(path)
         ids += [Decisions(database, clock).add(record()) for _ in range(2)]

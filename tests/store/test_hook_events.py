@@ -11,18 +11,9 @@ from svc.store.database import Database
 from svc.store.hook_events import DAY_MS, REMEMBERED_DAYS, HookEvents, NewEvent
 from svc.store.hooks import HookKind, Hooks, OpenedHook
 from svc.store.jobs import Job, Jobs, JobStatus
+from tests.clock import Clock
 
 OPENED = OpenedHook("https://example.com/", "whsec_", False)
-
-
-class Clock:
-    """Seconds since the epoch, moved by tests."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

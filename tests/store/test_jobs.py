@@ -20,6 +20,7 @@ from svc.store import (
     new_id,
 )
 from svc.store.decisions import Decisions
+from tests.clock import Clock
 from tests.store.records import record
 
 
@@ -176,15 +177,8 @@ def test_a_page_counts_the_bytes_of_ids_as_they_are_sent(jobs):
     assert results(jobs, job, most_bytes=1_700) == ([1, 2], 2)
 
 
-class Clock:
-    now = 1_000_000_000.0
-
-    def __call__(self):
-        return self.now
-
-
 def test_a_job_is_there_for_thirty_days_after_its_end(database):
-    clock = Clock()
+    clock = Clock(1_000_000_000.0)
     jobs = Jobs(database, clock)
     job, going_on = stored(jobs, rows=1), stored(jobs, rows=1)
     jobs.fail(JobRow(job.seq, 1, "a"), "{}")
@@ -204,7 +198,7 @@ def test_a_job_is_there_for_thirty_days_after_its_end(database):
 
 def test_no_job_has_the_number_of_one_that_was_deleted(database):
     """Under that number stands what a job has spent of its budget."""
-    clock = Clock()
+    clock = Clock(1_000_000_000.0)
     jobs = Jobs(database, clock)
     job = stored(jobs, rows=1)
     jobs.fail(JobRow(job.seq, 1, "a"), "{}")
@@ -214,7 +208,7 @@ def test_no_job_has_the_number_of_one_that_was_deleted(database):
 
 
 def test_old_jobs_are_deleted_in_steps_and_free_the_bytes_of_their_project(database):
-    clock = Clock()
+    clock = Clock(1_000_000_000.0)
     jobs, sizes = Jobs(database, clock), ProjectSizes(database)
     sizes.set("default", 1_000_000)
     Decisions(database).add(record())

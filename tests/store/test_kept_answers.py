@@ -5,16 +5,10 @@ import pytest
 from svc import limits
 from svc.store import KeptAnswer, KeptAnswers, ProjectFull, ProjectSizes
 from svc.store.decisions import SWEPT, Decisions
+from tests.clock import Clock
 from tests.store.records import record
 
 DAY = limits.IDEMPOTENCY_KEPT_S
-
-
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
 
 
 def answer(place, sent=b"s"):

@@ -21,17 +21,11 @@ from svc.store.decisions import Decisions
 from svc.store.keys import ApiKeys
 from svc.store.migrations import prepare, shipped
 from svc.store.opened_file import GONE, LOG_GONE, REPLACED, OpenedFile, ServedFile
+from tests.clock import Clock
 from tests.store.records import record
 
 # For one small write, on a busy machine.
 PATIENCE_S = 10.0
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def away(path: Path) -> None:
@@ -188,7 +182,7 @@ def test_the_log_is_another_one_once_nobody_has_the_database_open(
 
 def test_reads_look_at_the_path_once_a_second(path: Path) -> None:
     path.touch()
-    clock = Clock()
+    clock = Clock(0.0)
     opened = OpenedFile(path, clock)
     opened.check_each_second()
     path.unlink()

@@ -14,14 +14,8 @@ from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.erasing import erase
 from svc.store.project_sizes import WORDING_ROW_BYTES, ProjectSizes, asked_bytes
+from tests.clock import Clock
 from tests.store.records import asked, record
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Busy:
@@ -195,7 +189,7 @@ def test_long_names_of_models_count(database: Database) -> None:
 
 
 def test_a_full_project_is_known_before_any_model_is_asked(database: Database) -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     sizes = ProjectSizes(database, clock)
     sizes.check("default")
     sizes.set("default", 10)

@@ -17,14 +17,8 @@ from svc.store.errors import ApiKeyRefused
 from svc.store.keys import ApiKeys
 from svc.store.opened_file import ServedFile
 from svc.store.remembered import KEPT_S, MOST_BYTES, Remembered, say_changed
+from tests.clock import Clock
 from tests.store.processes import child, lines
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Asked:

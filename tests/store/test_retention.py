@@ -32,25 +32,18 @@ from svc.store import (
 from svc.store.contents import LONG
 from svc.store.decisions import Decisions
 from svc.store.project_sizes import JOB_BYTES, WORDING_ROW_BYTES, asked_bytes
+from tests.clock import Clock
 from tests.store.records import asked, record
 
 DAY_S = 86_400.0
 TABLES = ("decisions", "labels", "judgements", "review_items", "job_rows", "challenger_answers")
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = time.time()
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Shop:
     """Decisions of a project that keeps them for three days."""
 
     def __init__(self, database: Database) -> None:
-        self.database, self.clock = database, Clock()
+        self.database, self.clock = database, Clock(time.time())
         self.decisions, self.labels = Decisions(database, self.clock), Labels(database)
         self.sweeping = Sweeping(database, self.clock)
         Retentions(database).set("default", 3)

@@ -16,17 +16,11 @@ from svc.store.keys import ApiKeys, NewKey
 from svc.turns import Turns
 from svc.web import auth, error_handlers, hooks
 from svc.web.decorators import open_to_all
+from tests.clock import Clock
 from tests.web.conftest import Start
 from tests.web.models import decision
 
 LOCAL = "127.0.0.1"
-
-
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Socket:
