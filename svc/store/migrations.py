@@ -417,6 +417,14 @@ CREATE INDEX judgements_given_back ON judgements (project, question_id, decision
 _ELSEWHERE_IN_INDEX = """
 CREATE INDEX labels_from_elsewhere ON labels (project, question_id) WHERE review_round IS NULL;
 """
+# What is out with reviewers is found by who has it and by until when, without the rest that is out:
+# a look at the queue has the write lock.
+_HANDED_IN_INDEX = """
+CREATE INDEX review_items_by_reviewer
+    ON review_items (project, question_id, reviewer, leased_until) WHERE state = 1;
+CREATE INDEX review_items_by_lease
+    ON review_items (project, question_id, leased_until) WHERE state = 1;
+"""
 # A wording, or a round of the review queue, that is deleted is looked for in all tables that refer
 # to it, inside the write lock: without these they were read whole for each one. Where an index had
 # the project before the wording, both are always given, and their order is changed. That of `asked`
@@ -444,14 +452,6 @@ UPDATE project_sizes SET bytes = bytes + (
     )
 );
 """
-# What is out with reviewers is found by who has it and by until when, without the rest that is out:
-# a look at the queue has the write lock.
-_HANDED_IN_INDEX = """
-CREATE INDEX review_items_by_reviewer
-    ON review_items (project, question_id, reviewer, leased_until) WHERE state = 1;
-CREATE INDEX review_items_by_lease
-    ON review_items (project, question_id, leased_until) WHERE state = 1;
-"""
 
 
 @cache
@@ -467,7 +467,7 @@ def shipped() -> tuple[Migration, ...]:
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
     added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
     added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX, _ELSEWHERE_IN_INDEX]
-    added += [_REFERENCES_IN_INDEX, _HANDED_IN_INDEX]
+    added += [_HANDED_IN_INDEX, _REFERENCES_IN_INDEX]
     return (schema, *added)
 
 

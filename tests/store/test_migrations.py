@@ -1,3 +1,4 @@
+import hashlib
 import os
 import shutil
 import sqlite3
@@ -23,6 +24,16 @@ CREATE TABLE notes (text TEXT);
 CREATE TRIGGER tidy AFTER INSERT ON notes BEGIN DELETE FROM notes WHERE text = ';'; END;
 INSERT INTO notes VALUES ('a;b');
 """
+# The first twelve digits of the SHA-256 of each migration that files out there may have, in order.
+# A new one is added at the end. Where one changes, or its place does, such files can be opened no
+# more.
+OUT_THERE = """
+c3c0f7d16b70 dc02ad01594f 6399129487f3 f3c140245e89 0f1c833cce05 963fd39b0fd5 b13b54288d6a
+ec299ca77970 98fbc348a02e 327676f3bfee bd9fdb857d8b 083ae10c2f10 14460a278c06 3040f0c31e02
+17ef7f5aee73 c5b80d2451ae 8bb9f2022e68 39c02b68233b 4c27d06b8167 2e8da752965e 295d49b26b3d
+35aaa58e8021 7b08f0910279 e3b0c44298fc 8a585f38e93a f5d431ef9cba a5beb5b7dbc6 37bd631aac1a
+29d2bb18aec3
+"""
 
 
 def refused(path, **options) -> str:
@@ -39,6 +50,12 @@ def make(path, statements):
 def version(path) -> int:
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_migrations_that_files_have_are_as_they_were_and_where_they_were():
+    scripts = (migration for migration in shipped() if isinstance(migration, str))
+    digests = [hashlib.sha256(script.encode()).hexdigest()[:12] for script in scripts]
+    assert digests == OUT_THERE.split()
 
 
 def test_a_missing_file_is_made(path):
