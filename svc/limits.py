@@ -242,7 +242,8 @@ LABELS_READ = 5_000
 # each set reads fewer.
 SETS_LABELS_READ = 50_000
 
-# The sums that a report of activity on all projects reads. One project never has so many.
+# The sums that a report of activity on all projects reads. One project has fewer, as its days count
+# so many names by themselves.
 ACTIVITY_SUMS = 500_000
 
 # The characters of stored readings that a look of the review queue, or a report of rates, reads.

@@ -84,9 +84,7 @@ _Columns = tuple[Any, ...]
 # The digest and the row of the question that a project and a key meant last.
 _Recent = dict[tuple[str, str], tuple[bytes, int]]
 
-# The old answers for repeated requests, of up to 80 KB each, and the old sums that are deleted at
-# most with each transaction of decisions.
-SWEPT = 16
+# The old sums that are deleted at most with each transaction of decisions.
 SWEPT_SUMS = 2_000
 
 # The answers and readings of a decision that refers to another for them.
@@ -304,7 +302,8 @@ class Decisions(AuditPages):
         if span != self._span:
             self._span, self._swept = span, False
         if not self._swept:
-            all_answers = kept_answers.forget_old(connection, now_ms, SWEPT) < SWEPT
+            old = kept_answers.forget_old(connection, now_ms, kept_answers.SWEPT)
+            all_answers = old < kept_answers.SWEPT
             all_sums = activity.forget_old(connection, now_ms, SWEPT_SUMS)
             self._swept = all_answers and all_sums
 

@@ -20,8 +20,9 @@ _LONG_BYTES, _FAST = 2_000, 1
 # How what zlib compressed begins, and JSON does not.
 _PACKED = b"x"
 
-# What may be deleted besides as much again as comes, so that the old is gone in the end.
-_SWEPT = 16
+# The old answers, of up to 80 KB each, that are deleted at most with each transaction of decisions,
+# and besides as many again as come with each of answers, so that the old are gone in the end.
+SWEPT = 16
 
 _COLUMNS = "place, sent, answer, project, decision_id, debiased"
 _FIND = f"SELECT {_COLUMNS} FROM kept_answers WHERE place = ? AND kept_at > ?"
@@ -104,7 +105,7 @@ def keep(
     Of each whether it fits into the room of its project; others are not kept, and neither are those
     that tell of a decision which was deleted meanwhile.
     """
-    forget_old(connection, now_ms, 2 * len(answers) + _SWEPT)
+    forget_old(connection, now_ms, 2 * len(answers) + SWEPT)
     room, kept = Room(connection), []
     for answer in answers:
         _freed(connection, _REPLACE, (answer.place,))

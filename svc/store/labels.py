@@ -75,7 +75,8 @@ _OF_CHALLENGERS = (
     f"{_FIRST_AT}, {_RELATIVE}, labels.decision_seq, labels.decided_at "
     "FROM (SELECT * FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?) "
     "AS labels JOIN challenger_answers AS asked ON asked.decision_seq = labels.decision_seq "
-    "JOIN challengers ON challengers.id = asked.challenger AND challengers.key = labels.key "
+    # By the challenger that answered, and not by all that the wording has in other projects.
+    "CROSS JOIN challengers ON challengers.id = asked.challenger AND challengers.key = labels.key "
     "AND challengers.question_id = labels.question_id AND wording IS NULL "
     "WHERE asked.answered_by <> labels.answered_by"
 )

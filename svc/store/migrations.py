@@ -426,9 +426,9 @@ CREATE INDEX review_items_by_lease
     ON review_items (project, question_id, leased_until) WHERE state = 1;
 """
 # A wording, or a round of the review queue, that is deleted is looked for in all tables that refer
-# to it, inside the write lock: without these they were read whole for each one. Where an index had
-# the project before the wording, both are always given, and their order is changed. That of `asked`
-# has the key once more, which counts.
+# to it, inside the write lock: without these they were read whole for each one. Where statements
+# give both, the project follows the wording in indexes that began with it. That of `asked` has the
+# key once more, which counts.
 _REFERENCES_IN_INDEX = """
 DROP INDEX labels_by_question;
 CREATE INDEX labels_by_question ON labels (question_id, project);
@@ -452,6 +452,17 @@ UPDATE project_sizes SET bytes = bytes + (
     )
 );
 """
+# The project is no longer the second column of these two, also of tables that have it in their
+# primary key: questions of one project were answered from them, and each row was looked up again.
+# Rounds have it, since what is asked of those of one wording is asked of one project's.
+_REFERENCES_ALONE = """
+DROP INDEX weeks_by_question;
+CREATE INDEX weeks_by_question ON weeks (question_id, top);
+DROP INDEX review_levels_by_question;
+CREATE INDEX review_levels_by_question ON review_levels (question_id, level);
+DROP INDEX review_rounds_by_question;
+CREATE INDEX review_rounds_by_question ON review_rounds (question_id, project);
+"""
 
 
 @cache
@@ -467,7 +478,7 @@ def shipped() -> tuple[Migration, ...]:
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
     added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
     added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX, _ELSEWHERE_IN_INDEX]
-    added += [_HANDED_IN_INDEX, _REFERENCES_IN_INDEX]
+    added += [_HANDED_IN_INDEX, _REFERENCES_IN_INDEX, _REFERENCES_ALONE]
     return (schema, *added)
 
 

@@ -87,6 +87,7 @@ class Sweeping:
     def job_rows(self, project: str, most: int = TOGETHER) -> bool:
         """The same for rows of jobs that ended before the decisions that are kept."""
         # The look goes through all jobs of the project, so it is taken outside of the write lock.
+        # Where rows are to be kept longer meanwhile, these few go all the same.
         with self._database.read() as connection:
             since = _kept_since(connection, project, self._now_ms())
             if since is None:

@@ -55,7 +55,7 @@ def returned(question_id: str) -> str:
     a range of the index, as what is in the hands of reviewers would else be read each time.
     """
     items = (
-        "SELECT decision_seq, key FROM review_items "
+        "SELECT decision_seq, key FROM review_items INDEXED BY review_items_by_lease "
         f"WHERE project = :project AND question_id = {question_id} AND state = 1 AND "
     )
     return " UNION ALL ".join(items + way for way in _NOT_LENT)
@@ -94,8 +94,10 @@ _WAITING_BY_ROUND = (
     "SELECT round, count(*) FROM review_items "
     "WHERE project = ? AND question_id = ? AND state = 0 GROUP BY round"
 )
+# Of all rounds few are open, which SQLite does not know: it would read all, as these are in order.
 _OPEN = (
-    "SELECT id FROM review_rounds WHERE project = ? AND question_id = ? AND open ORDER BY id DESC"
+    "SELECT id FROM review_rounds INDEXED BY review_rounds_open "
+    "WHERE project = ? AND question_id = ? AND open ORDER BY id DESC"
 )
 _CLOSE = "UPDATE review_rounds SET open = 0 WHERE id = ?"
 _FORGET = (

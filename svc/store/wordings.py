@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from svc.store.database import Database
@@ -18,6 +18,9 @@ from svc.store.question_versions import NOTED_EVERY_MS
 LOOK_EVERY_MS = 3_600_000
 KEYS_SWEPT = 10_000
 
+# A key may make millions of wordings a day, so that they are looked at so many at a time.
+_LOOKED_AT_ONCE = 10_000
+
 _LOOKED_AT = (
     "INSERT INTO meta (name, value) VALUES ('wordings_swept_at', :now) ON CONFLICT (name) "
     "DO UPDATE SET value = :now WHERE value NOT BETWEEN :now - :interval + 1 AND :now"
@@ -28,8 +31,12 @@ _REFERRING = (
     *("review_frames", "review_rounds", "review_levels", "review_items", "challengers"),
 )
 # Neither the newest of a question nor with any of these.
-_UNUSED = "SELECT id FROM questions WHERE " + " AND ".join(
-    f"id NOT IN (SELECT question_id FROM {table})" for table in ("asked", *_REFERRING)
+_UNUSED = (
+    "SELECT id FROM questions WHERE id > ? AND "
+    + " AND ".join(
+        f"id NOT IN (SELECT question_id FROM {table})" for table in ("asked", *_REFERRING)
+    )
+    + f" ORDER BY id LIMIT {_LOOKED_AT_ONCE}"
 )
 # Those that were asked last before all decisions of their project, so that none has them: where
 # nothing else of the project has the wording, or another key that was asked later has it.
@@ -96,21 +103,24 @@ def drop_unused(database: Database, goes_on: Callable[[], bool]) -> int:
     `goes_on` is called after each few, may rest, and says whether others are to go too. Raises
     `StorageError`.
     """
-    with database.read() as connection:
-        unused = {row[0] for row in connection.execute(_UNUSED)}
-        last, _ = last_place(connection)
-        unused -= _asked_since(connection, 0) if unused else set()
-    dropped, listed, asked = 0, sorted(unused), set[int]()
-    for start in range(0, len(listed), TOGETHER):
+    asked, dropped, after = _Asked(), 0, 0
+    while True:
         with database.read() as connection:
-            # What came meanwhile is looked through once, and not for each.
-            asked |= _asked_since(connection, last)
-            last, _ = last_place(connection)
-        some = set(listed[start : start + TOGETHER]) - asked
-        dropped += database.write(partial(_drop_some, some, last, (_DROP,)))
-        if not goes_on():
-            break
-    return dropped
+            unused = [row[0] for row in connection.execute(_UNUSED, (after,))]
+            if not unused:
+                return dropped
+            asked.look(connection)
+        after = unused[-1]
+        listed = [one for one in unused if one not in asked]
+        for start in range(0, max(1, len(listed)), TOGETHER):
+            with database.read() as connection:
+                # What came meanwhile is looked through once, and not for each.
+                asked.look(connection)
+            some = [one for one in listed[start : start + TOGETHER] if one not in asked]
+            if some:
+                dropped += database.write(partial(_drop_some, some, asked.last, (_DROP,)))
+            if not goes_on():
+                return dropped
 
 
 def note_deleted(connection: sqlite3.Connection, answers: Mapping[int, int]) -> None:
@@ -130,12 +140,14 @@ def drop_with_sums(database: Database) -> int:
     with database.read() as connection:
         owed = connection.execute(_ALL_OWED).fetchall()
         answers = {int(name.removeprefix(_OWED)): count for name, count in owed}
-        last, _ = last_place(connection)
-        gone = answers.keys() - (_asked_since(connection, 0) if answers else set())
-        gone -= {question_id for (question_id,) in connection.execute(_CHALLENGED)}
+        asked = _Asked()
+        if answers:
+            asked.look(connection)
+        challenged = {question_id for (question_id,) in connection.execute(_CHALLENGED)}
+        gone = [one for one in answers if one not in asked and one not in challenged]
         alone = [one for one in gone if _counted(connection, one) <= answers[one]]
     drops = (*_DROP_SUMS, _DROP)
-    dropped = sum(database.write(partial(_drop_some, {one}, last, drops)) for one in alone)
+    dropped = sum(database.write(partial(_drop_some, [one], asked.last, drops)) for one in alone)
     if owed:
         database.write(lambda connection: connection.execute(_SETTLE).rowcount)
     return dropped
@@ -146,17 +158,38 @@ def _counted(connection: sqlite3.Connection, question_id: int) -> int:
     return int(count)
 
 
-def _asked_since(connection: sqlite3.Connection, seq: int) -> set[int]:
-    """The wordings of all decisions after a row."""
-    rows = connection.execute(_ASKED, (seq,))
-    return {question_id for row in rows for question_id in json.loads(row[0])}
+class _Asked:
+    """The wordings of all decisions up to the row `last`, with a bit for each wording there is."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self._bits = bytearray()
+
+    def look(self, connection: sqlite3.Connection) -> None:
+        """Go on to the last decision."""
+        first, (self.last, _) = self.last, last_place(connection)
+        for question_id in _asked_since(connection, first):
+            byte, bit = divmod(question_id, 8)
+            if byte >= len(self._bits):
+                self._bits.extend(bytes(byte + 1 - len(self._bits)))
+            self._bits[byte] |= 1 << bit
+
+    def __contains__(self, question_id: int) -> bool:
+        byte, bit = divmod(question_id, 8)
+        return byte < len(self._bits) and bool(self._bits[byte] >> bit & 1)
+
+
+def _asked_since(connection: sqlite3.Connection, seq: int) -> Iterator[int]:
+    """The wordings of all decisions after a row, some of them several times."""
+    for row in connection.execute(_ASKED, (seq,)):
+        yield from json.loads(row[0])
 
 
 def _drop_some(
     wordings: Collection[int], last: int, statements: Sequence[str], connection: sqlite3.Connection
 ) -> int:
     """Delete wordings but for those that a decision after the row `last` has; how many."""
-    asked = _asked_since(connection, last)
+    asked = set(_asked_since(connection, last))
     gone = [(one,) for one in wordings if one not in asked]
     if not gone:
         return 0

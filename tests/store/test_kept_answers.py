@@ -3,8 +3,8 @@ import sqlite3
 import pytest
 
 from svc import limits
-from svc.store import KeptAnswer, KeptAnswers, ProjectFull, ProjectSizes
-from svc.store.decisions import SWEPT, Decisions
+from svc.store import KeptAnswer, KeptAnswers, ProjectFull, ProjectSizes, kept_answers
+from svc.store.decisions import Decisions
 from tests.clock import Clock
 from tests.store.records import record
 
@@ -96,13 +96,13 @@ def test_many_old_ones_are_deleted_a_few_with_each_decision(database, path):
     """All at once they would keep those waiting who store decisions."""
     clock = Clock()
     kept = KeptAnswers(database, clock)
-    for number in range(3 * SWEPT):
+    for number in range(3 * kept_answers.SWEPT):
         kept.keep(answer(b"%d" % number))
     decisions = Decisions(database, clock)
     clock.now += DAY
     for decided in (1, 2, 3):
         decisions.add(record())
-        assert len(places(path)) == (3 - decided) * SWEPT
+        assert len(places(path)) == (3 - decided) * kept_answers.SWEPT
 
 
 def test_an_answer_that_is_not_kept_leaves_the_id_of_its_decision(database):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from svc.store import Database
+from svc.store import Database, Labels, Overview, ReviewQueue, Weeks
 from svc.store.erasing import erase
 from svc.store.retention import Retentions, Sweeping
+from svc.store.review import Look
 from svc.store.wordings import drop_unused, drop_with_sums, note_deleted
+from tests.store.lending import plans
 
 OTHERS = 5_000  # rows of other wordings in each table
+WORDINGS = 60_000
 
 # Steps of SQLite's virtual machine: a few hundred for what is found by indexes. To read one of
 # these tables takes three for each of its rows.
@@ -48,6 +55,41 @@ def test_every_reference_is_found_by_an_index_that_begins_with_it(database: Data
                     for named, sql in indexes(connection, table)
                 ), f"{table}.{column}"
     assert references > 20
+
+
+WORDING = ("default", 1)
+OF_ONE_PROJECT: dict[str, Callable[[Database], object]] = {
+    "questions": lambda lent: Overview(lent).questions("default", "", 10, 1_000),
+    "weeks": lambda lent: Weeks(lent).read(*WORDING, 3, 0),
+    "answers of challengers": lambda lent: Labels(lent).of_challengers(*WORDING, 10),
+    "a look that closes rounds": lambda lent: ReviewQueue(lent).enter(
+        WORDING, Look(0, 0, [], []), [], [], 0
+    ),
+    "what is handed out": lambda lent: ReviewQueue(lent).hand_out(WORDING, "ann", 1, 0, 1),
+    "labels of the queue": lambda lent: ReviewQueue(lent).drawn(WORDING, 10),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE_PROJECT)
+def test_what_one_project_reads_is_found_as_if_no_wording_were_ever_deleted(
+    tmp_path: Path, name: str
+) -> None:
+    """Projects share wordings: an index that begins with one leads to what all of them have."""
+    found = []
+    # In two files, because SQLite goes on to explain a statement as it did before an index went.
+    for without in (
+        (),
+        ("weeks", "challengers", "review_frames", "review_levels", "review_rounds"),
+    ):
+        path = tmp_path / f"{len(without)}.db"
+        with closing(Database.open(path)) as database:
+            database.write(fill)
+        with closing(sqlite3.connect(path)) as connection:
+            for table in without:
+                connection.execute(f"DROP INDEX {table}_by_question")
+        with closing(Database.open(path)) as database:
+            found.append(plans(database, OF_ONE_PROJECT[name]))
+    assert found[0] == found[1]
 
 
 def fill(connection: sqlite3.Connection) -> None:
@@ -142,13 +184,44 @@ def test_the_last_of_many_that_refer_to_a_decision_is_found_without_reading_all(
 
 def refer(connection: sqlite3.Connection) -> None:
     """Decisions that all refer to the first one for what they say."""
+    copies(connection, ((b"%d" % number, "[1]", 1) for number in range(OTHERS)))
+
+
+def copies(connection: sqlite3.Connection, differ: Iterable[tuple[bytes, str, int | None]]) -> None:
+    """Decisions like the first one but for their ids, wordings, and what they refer to."""
     copied = (
         "INSERT INTO decisions (id, created_at, project, state_hash, model, mode, config, privacy, "
         "latency_ms, cost_usd, cached, answers, readings, question_ids, same_as) "
         "SELECT ?, created_at, project, state_hash, model, mode, config, privacy, latency_ms, "
-        "cost_usd, cached, '', '', question_ids, 1 FROM decisions WHERE seq = 1"
+        "cost_usd, cached, '', '', ?, ? FROM decisions WHERE seq = 1"
     )
-    connection.executemany(copied, ((b"%d" % number,) for number in range(OTHERS)))
+    connection.executemany(copied, differ)
+
+
+def ask_many(connection: sqlite3.Connection) -> None:
+    """Wordings of which each is asked once, 64 by each decision, as rules answer them."""
+    first = 1_000
+    rows = ((first + n, b"%d" % n) for n in range(WORDINGS))
+    connection.executemany("INSERT INTO questions (id, digest, definition) VALUES (?, ?, '')", rows)
+    for start in range(first, first + WORDINGS, 64):
+        wordings = list(range(start, min(start + 64, first + WORDINGS)))
+        copies(connection, [(b"%d" % start, json.dumps(wordings), None)])
+
+
+def test_however_many_wordings_there_are_few_are_held_in_memory(database: Database) -> None:
+    """A key may make millions a day."""
+    database.write(fill)
+    database.write(ask_many)
+    tracemalloc.start()
+    try:
+        assert drop_unused(database, lambda: True) == 1
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Ids in a set take a hundred bytes each.
+    assert most < WORDINGS * 40
+    (left,) = database.rows("SELECT count(*) FROM questions")
+    assert left[0] == WORDINGS + 2
 
 
 def test_where_no_rows_of_jobs_are_old_nobody_waits_for_the_look(database: Database) -> None:
