@@ -233,6 +233,10 @@ FITTED_NUMBERS = 100_000
 # After fits the background rests so many times as long as they took: they cost a tenth of a core.
 FIT_REST = 9
 
+# The fits that a worker remembers to make. A key may have millions become due; the others are found
+# in the database when half of these are made.
+FITS_REMEMBERED = 1_000
+
 # The time between two fits of a calibrator, and the labels that a fit, a report or a prediction set
 # reads, which are the most recent ones.
 REFIT_S = 5.0

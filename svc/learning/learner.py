@@ -66,10 +66,8 @@ class Learner:
         self._decisions, self._versions, self._labels = decisions, versions, labels
         self._clock, self._refit_s = clock, refit_s
         self._at_once, self._numbers = at_once, numbers
-        self._refits = Scheduler[Place](self._refit, refit_s, owner=_project)
-        # A server may have stopped before these were fitted.
-        for project_question in labels.stale():
-            self._refits.schedule(project_question, refit_s)
+        # A server may have stopped before some were made, so that it begins with a look for them.
+        self._refits = Scheduler[Place](self._refit, refit_s, owner=_project, left_out=labels.stale)
 
     def label(
         self, feedback: Feedback, project: str | None = None, turn: Turn = nullcontext

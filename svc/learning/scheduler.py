@@ -10,7 +10,10 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Generic, TypeVar
 
 from svc import limits
@@ -32,31 +35,67 @@ class Scheduler(Generic[T]):
         clock: Callable[[], float] = time.monotonic,
         closing_s: float = CLOSING_S,
         owner: Callable[[T], Hashable] = lambda item: item,
+        left_out: Callable[[int], Iterable[T]] = lambda most: (),
+        most: int = limits.FITS_REMEMBERED,
     ) -> None:
         """An item that fails runs again after `retry_s` seconds; `clock` gives seconds.
 
-        `owner` tells whose an item is; by default each has one of its own.
-        After each item nothing runs for `limits.FIT_REST` times as long as it took. At the end one
-        that is under way is waited for `closing_s` seconds.
+        `owner` tells whose an item is; by default each has one of its own. At most `most` items are
+        remembered. Which others there are, so many at most, is asked of `left_out` at the start,
+        and when half of those that are remembered have run; they are due after `retry_s` seconds.
+        After each item, and each time that others are asked for, nothing runs for `limits.FIT_REST`
+        times as long as it took. At the end one that is under way is waited for `closing_s`
+        seconds.
         """
         self._run, self._retry_s, self._clock = run, retry_s, clock
         self._closing_s, self._owner = closing_s, owner
+        self._left_out, self._most = left_out, most
         self._rested = clock()
         self._due: dict[T, float] = {}
-        # When an item of each owner last ran, of those that have one scheduled.
+        # How many of these are whose, and when one of each owner ran last.
+        self._of: Counter[Hashable] = Counter()
         self._ran_at: dict[Hashable, float] = {}
+        # When to look for those that are not remembered, where there may be some.
+        self._others_at = self._rested
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._loop, name="svc-refits", daemon=True)
         self._thread.start()
 
     def schedule(self, item: T, delay_s: float) -> None:
-        """Run `item` in `delay_s` seconds, unless it is already scheduled for an earlier time."""
+        """Run `item` in `delay_s` seconds, unless it is already scheduled for an earlier time.
+
+        Where no more are remembered, who has most of them gives up the last of its own.
+        """
         due = self._clock() + delay_s
         with self._changed:
-            if due < self._due.get(item, float("inf")):
+            known = self._due.get(item)
+            if known is None and not self._has_room(self._owner(item)):
+                return
+            if known is None:
+                self._of[self._owner(item)] += 1
+            if known is None or due < known:
                 self._due[item] = due
                 self._changed.notify()
+
+    def _has_room(self, owner: Hashable) -> bool:
+        """Whether one more of this owner is remembered, for which another one may be given up."""
+        if len(self._due) < self._most:
+            return True
+        self._others_at = min(self._others_at, self._clock())
+        largest = max(self._of, key=self._of.__getitem__)
+        if self._of[largest] <= self._of[owner] + 1:
+            return False
+        theirs = (item for item in self._due if self._owner(item) == largest)
+        self._forget(max(theirs, key=self._due.__getitem__))
+        return True
+
+    def _forget(self, item: T) -> None:
+        owner = self._owner(item)
+        del self._due[item]
+        self._of[owner] -= 1
+        if not self._of[owner]:
+            del self._of[owner]
 
     def close(self) -> None:
         """Stop; what is still scheduled is left undone."""
@@ -66,32 +105,57 @@ class Scheduler(Generic[T]):
         self._thread.join(self._closing_s)
 
     def _loop(self) -> None:
-        while (item := self._next()) is not None:
+        while (step := self._next()) is not None:
             began = self._clock()
-            try:
-                self._run(item)
-            except Exception:
-                # The failure of one item must not end the thread. Once closed, an item that goes
-                # on finds the database closed, which is no failure to tell of.
-                if not self._closed:
-                    log.exception("a refit failed")
-                    self.schedule(item, self._retry_s)
+            step()
             ended = self._clock()
-            self._ran_at[self._owner(item)] = ended
             self._rested = ended + limits.FIT_REST * (ended - began)
 
-    def _next(self) -> T | None:
-        """Wait for the next item that is due; None once closed."""
+    def _next(self) -> Callable[[], None] | None:
+        """Wait until there is something to do; None once closed."""
         with self._changed:
             while not self._closed:
                 now = self._clock()
-                left_s = max(min(self._due.values(), default=math.inf), self._rested) - now
+                others_at = self._others_at if len(self._due) <= self._most // 2 else math.inf
+                first = min(self._due.values(), default=math.inf)
+                left_s = max(min(first, others_at), self._rested) - now
                 if left_s <= 0:
-                    item = self._longest_waiting(now)
-                    del self._due[item]
-                    return item
+                    return self._remember_others if others_at <= now else self._taken(now)
                 self._changed.wait(None if left_s == math.inf else left_s)
         return None
+
+    def _taken(self, now: float) -> Callable[[], None]:
+        item = self._longest_waiting(now)
+        self._forget(item)
+        return partial(self._run_one, item)
+
+    def _run_one(self, item: T) -> None:
+        with self._failing("a refit failed", lambda: self.schedule(item, self._retry_s)):
+            self._run(item)
+        self._ran_at[self._owner(item)] = self._clock()
+
+    def _remember_others(self) -> None:
+        self._others_at = math.inf
+        with self._failing("what is to be fitted was not found", self._look_again):
+            # With one too many, so that it is known where there are more.
+            for item in self._left_out(self._most + 1):
+                self.schedule(item, self._retry_s)
+
+    def _look_again(self) -> None:
+        self._others_at = self._clock() + self._retry_s
+
+    @contextmanager
+    def _failing(self, message: str, then: Callable[[], None]) -> Iterator[None]:
+        """One failure must not end the thread.
+
+        Once closed, what goes on finds the database closed, which is no failure to tell of.
+        """
+        try:
+            yield
+        except Exception:
+            if not self._closed:
+                log.exception(message)
+                then()
 
     def _longest_waiting(self, now: float) -> T:
         """Of the items that are due, one of the owner that has waited longest.

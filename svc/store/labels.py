@@ -110,10 +110,14 @@ _KEEP = (
     # A question that was forgotten meanwhile begins again with fewer.
     "WHERE project = :project AND digest = :digest AND :revision BETWEEN tried AND revision"
 )
+# The first of each project, then the second of each. Chance decides among these, so that no project
+# comes before others by its name.
 _STALE = (
-    "SELECT project, digest FROM learned WHERE tried < revision "
-    "AND (calibrator IS NOT NULL OR pools IS NOT NULL "
-    f"OR labels >= {limits.MIN_LABELS} AND (tried = 0 OR revision - tried >= {limits.TRY_EVERY}))"
+    "SELECT project, digest FROM (SELECT project, digest, "
+    "row_number() OVER (PARTITION BY project) AS turn FROM learned WHERE tried < revision "
+    "AND (calibrator IS NOT NULL OR pools IS NOT NULL OR "
+    f"labels >= {limits.MIN_LABELS} AND (tried = 0 OR revision - tried >= {limits.TRY_EVERY}))) "
+    "ORDER BY turn, random() LIMIT ?"
 )
 
 
@@ -274,10 +278,13 @@ class Labels:
         with self._database.changing():
             return self._database.write(partial(_update, _KEEP, values))
 
-    def stale(self) -> list[Place]:
-        """The places with labels that no fit has seen, where one is due. Raises `StorageError`."""
+    def stale(self, most: int) -> list[Place]:
+        """Places with labels that no fit has seen, where one is due, so many at most.
+
+        Projects take turns, in an order that is left to chance. Raises `StorageError`.
+        """
         with self._database.read() as connection:
-            return [(row["project"], row["digest"]) for row in connection.execute(_STALE)]
+            return [(row[0], row[1]) for row in connection.execute(_STALE, (most,))]
 
 
 def _add_each(

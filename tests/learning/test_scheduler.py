@@ -159,6 +159,81 @@ def test_what_failed_runs_again_after_a_while() -> None:
     later.close()
 
 
+class Undone:
+    """What is still to be run, as a database knows it."""
+
+    def __init__(self, *items: str) -> None:
+        self.items, self.asked = set(items), list[int]()
+        self.ran = Ran()
+
+    def run(self, item: str) -> None:
+        self.items.discard(item)
+        self.ran(item)
+
+    def first(self, most: int) -> list[str]:
+        self.asked.append(most)
+        return sorted(self.items)[:most]
+
+
+def test_few_are_remembered_and_the_others_are_found_when_half_of_them_ran() -> None:
+    names = [f"item {number}" for number in range(30)]
+    undone = Undone(*names[:20])
+    later = Scheduler(undone.run, retry_s=0.0, left_out=undone.first, most=4)
+    try:
+        undone.ran.wait_for(20)
+        undone.items.update(names[20:])
+        for item in names[20:]:
+            later.schedule(item, 0.01)
+        assert sorted(undone.ran.wait_for(30)) == sorted(names)
+    finally:
+        later.close()
+    # One more than are remembered, to see whether there are others: at the start, and each time
+    # that two ran.
+    assert set(undone.asked) == {5}
+    assert 6 <= len(undone.asked) <= 16
+
+
+def test_who_has_most_of_what_is_remembered_gives_up_its_last() -> None:
+    begun, go = threading.Event(), threading.Event()
+    ran = Ran()
+
+    def run(item: str) -> None:
+        begun.set()
+        assert go.wait(30)
+        ran(item)
+
+    later = Scheduler(run, owner=lambda item: item[0], most=4)
+    try:
+        later.schedule("first", 0)
+        assert begun.wait(30)
+        # With the fifth, the third of `b` and the second of `c` nobody would have fewer.
+        for item in ("a1", "a2", "a3", "a4", "a5", "b1", "b2", "b3", "c1", "c2"):
+            later.schedule(item, 0.001 * int(item[1]))
+        go.set()
+        assert set(ran.wait_for(5)) == {"first", "a1", "b1", "b2", "c1"}
+    finally:
+        later.close()
+    assert len(ran.items) == 5
+
+
+def test_those_that_could_not_be_found_are_looked_for_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ran, looks = Ran(), list[int]()
+
+    def left_out(most: int) -> list[str]:
+        looks.append(most)
+        if len(looks) == 1:
+            raise OSError("the disk is away")
+        return ["found"]
+
+    with caplog.at_level(logging.ERROR):
+        later = Scheduler(ran, retry_s=0.01, left_out=left_out)
+        assert ran.wait_for(1) == ["found"]
+        later.close()
+    assert "what is to be fitted was not found" in caplog.text
+
+
 def test_closing_does_not_wait_for_what_takes_long(caplog: pytest.LogCaptureFixture) -> None:
     begun, go, gone = threading.Event(), threading.Event(), threading.Event()
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -152,15 +153,19 @@ def test_questions_with_very_long_keys_are_not_among_those_with_the_most_labels(
     assert set(QuestionVersions(database).labelled(PROJECT, 1, 10)) == {long}
 
 
+# How many stale calibrators a project has.
+PLACES = {"large": 50, "small": 1, "tiny": 1}
+
+
 def test_calibrators_that_have_not_seen_every_label_are_stale(labels: Labels, book: Book) -> None:
     label = book.label()
     labels.add(label)
     place = (PROJECT, label.digest)
-    assert labels.stale() == []  # nothing was fitted yet
+    assert labels.stale(10) == []  # nothing was fitted yet
     labels.keep(place, 1, 1_000, "{}")
-    assert labels.stale() == []
+    assert labels.stale(10) == []
     labels.add(book.label())
-    assert labels.stale() == [place]
+    assert labels.stale(10) == [place]
 
 
 def test_questions_whose_first_fit_or_a_further_try_is_due_are_stale_too(
@@ -169,14 +174,37 @@ def test_questions_whose_first_fit_or_a_further_try_is_due_are_stale_too(
     given = [book.label() for _ in range(40)]
     place = (PROJECT, given[0].digest)
     labels.add_all(given[:29])
-    assert labels.stale() == []
+    assert labels.stale(10) == []
     labels.add(given[29])
-    assert labels.stale() == [place]
+    assert labels.stale(10) == [place]
     labels.keep(place, 30, 1_000, None)
     labels.add_all(given[30:39])
-    assert labels.stale() == []
+    assert labels.stale(10) == []
     labels.add(given[39])
-    assert labels.stale() == [place]
+    assert labels.stale(10) == [place]
+
+
+def test_projects_take_turns_where_many_calibrators_are_stale(database: Database) -> None:
+    """One key makes more of them a second than are fitted."""
+
+    def fill(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO questions (id, digest, definition) VALUES (1, x'', '{}')")
+        rows = [(project, b"%d" % n) for project, count in PLACES.items() for n in range(count)]
+        connection.executemany(
+            "INSERT INTO learned (project, digest, question_id, labels, revision) "
+            "VALUES (?, ?, 1, 30, 30)",
+            rows,
+        )
+
+    database.write(fill)
+    labels = Labels(database)
+    begun_with = set()
+    for _ in range(50):
+        projects = [project for project, _ in labels.stale(5)]
+        assert set(projects[:3]) == set(PLACES)
+        assert projects[3:] == ["large", "large"]
+        begun_with.add(projects[0])
+    assert begun_with == set(PLACES)
 
 
 def test_what_members_of_a_council_said_is_kept_with_a_label(labels: Labels, book: Book) -> None:

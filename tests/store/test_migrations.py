@@ -333,7 +333,7 @@ def test_where_answers_seemed_to_have_changed_the_first_server_fits_anew(path):
         """,
     )
     database = Database.open(path)
-    assert Labels(database).stale() == [("p", b"\0")]
+    assert Labels(database).stale(10) == [("p", b"\0")]
     database.close()
 
 

@@ -169,7 +169,7 @@ def test_a_sweep_is_no_reason_for_a_fit(shop: Shop) -> None:
     shop.labels.keep(place, 1, 1, "{}")
     shop.later(4)
     shop.sweep()
-    assert shop.labels.stale() == []
+    assert shop.labels.stale(10) == []
     assert not shop.labels.claim(place, 10**15, 1)
 
 

@@ -81,9 +81,9 @@ def test_a_calibrator_stays_until_there_are_enough_labels_again(app: Flask) -> N
     again = labelled.teach(5)
     assert (again["labels"], again["calibrated"]) == (5, True)
     learner = app.extensions["svc"].learner
-    places = app.extensions["svc"].labels.stale()
+    places = app.extensions["svc"].labels.stale(10)
     assert [learner.fit(place) for place in places] == [True]
-    assert app.extensions["svc"].labels.stale() == []
+    assert app.extensions["svc"].labels.stale(10) == []
     for path in REPORTS:
         told(app, path)
 
