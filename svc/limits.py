@@ -250,6 +250,9 @@ SETS_LABELS_READ = 50_000
 # so many names by themselves.
 ACTIVITY_SUMS = 500_000
 
+# The sums by week and answer after which a page of questions ends.
+ANSWERS_SUMS = 1_000_000
+
 # The characters of stored readings that a look of the review queue, or a report of rates, reads.
 READINGS_CHARS = 10_000_000
 

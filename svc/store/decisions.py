@@ -14,7 +14,17 @@ from typing import Any, NamedTuple, TypeVar
 from svc import jsontext
 from svc.jsontext import JsonObject
 from svc.records import FACTS, Answer, Decision, DecisionFacts
-from svc.store import activity, ids, jobs, kept_answers, places, question_versions, shown, weeks
+from svc.store import (
+    activity,
+    ids,
+    jobs,
+    kept_answers,
+    places,
+    project_sums,
+    question_versions,
+    shown,
+    weeks,
+)
 from svc.store.audit_pages import (
     ANSWERS,
     BOUNDS,
@@ -282,7 +292,9 @@ class Decisions(AuditPages):
         self._asked.note(connection, recent, created_at)
         answered = [answer for one in stored for answer in one.answered]
         weeks.add(connection, weeks.number(created_at), self._tops, answered)
-        activity.add(connection, created_at, self._names, [one.item.decision for one in stored])
+        decisions = [one.item.decision for one in stored]
+        activity.add(connection, created_at, self._names, decisions)
+        project_sums.add_decisions(connection, created_at, decisions)
         self._sweep(connection, created_at)
         return ulids
 

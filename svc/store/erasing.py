@@ -13,6 +13,7 @@ from svc.store import numbers, places
 from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES
 from svc.store.numbers import Numbered
 from svc.store.project_sizes import CHALLENGER_SIZE, DECISION_SIZE, JOB_ROW_SIZE, free
+from svc.store.project_sums import add_labels
 
 # How many decisions one transaction deletes at most. Others wait for it.
 TOGETHER = 100
@@ -90,6 +91,7 @@ def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = 
     numbers.note_last(connection, Numbered.LABELS)
     for count, project, digest in connection.execute(_LABELS, (these,)).fetchall():
         connection.execute(_FEWER, (count, project, digest))
+        add_labels(connection, project, -count)
     _free(connection, these)
     for (project,) in connection.execute(_SETTLE_ROWS, (these, DELETED_ROW)).fetchall():
         free(connection, project, -DELETED_ROW_BYTES)

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from svc import jsontext, limits
-from svc.store import judgements, readings
+from svc.store import judgements, project_sums, readings
 from svc.store.database import Database
 from svc.store.label_records import (
     CalibrationState,
@@ -323,6 +323,7 @@ def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[Calibra
     new = connection.executemany(_ADD, rows).rowcount - len(dropped) + dropped.count(None)
     judgements.add(connection, [_said(label) for label, _ in items if label.reviewer is not None])
     counts = (first.project, first.digest, first.question_id, new, len(last))
+    project_sums.add_labels(connection, first.project, new)
     return CalibrationState(*connection.execute(_COUNT, counts).fetchone()), len(last)
 
 

@@ -463,6 +463,24 @@ CREATE INDEX review_levels_by_question ON review_levels (question_id, level);
 DROP INDEX review_rounds_by_question;
 CREATE INDEX review_rounds_by_question ON review_rounds (question_id, project);
 """
+# The sums of projects. They were read from those of days and of questions, of which a caller who
+# makes up names has millions. `last_day` is the start of the last one with decisions, in unix
+# seconds.
+_PROJECT_SUMS = """
+CREATE TABLE projects (
+    project   TEXT PRIMARY KEY,
+    decisions INTEGER NOT NULL,
+    labels    INTEGER NOT NULL DEFAULT 0,
+    cost_usd  REAL NOT NULL,
+    last_day  INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO projects (project, decisions, cost_usd, last_day)
+    SELECT project, sum(decisions), sum(cost_usd), max(iif(decisions, start, 0)) FROM activity
+    WHERE span = 86400 AND by = 'model' GROUP BY project HAVING sum(decisions);
+UPDATE projects SET labels =
+    (SELECT coalesce(sum(labels), 0) FROM learned WHERE learned.project = projects.project);
+DROP INDEX activity_by_project;
+"""
 
 
 @cache
@@ -478,7 +496,7 @@ def shipped() -> tuple[Migration, ...]:
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
     added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
     added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX, _ELSEWHERE_IN_INDEX]
-    added += [_HANDED_IN_INDEX, _REFERENCES_IN_INDEX, _REFERENCES_ALONE]
+    added += [_HANDED_IN_INDEX, _REFERENCES_IN_INDEX, _REFERENCES_ALONE, _PROJECT_SUMS]
     return (schema, *added)
 
 

@@ -9,28 +9,24 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from svc.store.activity import By, Spans
+from svc import limits
 from svc.store.database import Database
 
-# From the sums of days, which are kept for ever. Their span and what they are by are written out,
-# since an index of them alone has the projects. Where the decisions of one were all deleted, the
-# last day that had some is known.
+# Where the decisions of one were all deleted, the last day that had some is known.
 _PROJECTS = (
-    "SELECT project, sum(decisions), "
-    "(SELECT coalesce(sum(labels), 0) FROM learned WHERE learned.project = activity.project), "
-    "coalesce((SELECT created_at FROM decisions WHERE decisions.project = activity.project "
-    "ORDER BY seq DESC LIMIT 1), max(iif(decisions, start, 0)) * 1000), "
-    "sum(cost_usd) FROM activity INDEXED BY activity_by_project "
-    f"WHERE span = {Spans.DAY:d} AND by = '{By.MODEL}' AND project > ? {{}} "
-    "GROUP BY project HAVING sum(decisions) ORDER BY project LIMIT ?"
+    "SELECT project, decisions, labels, coalesce((SELECT created_at FROM decisions "
+    "WHERE decisions.project = projects.project ORDER BY seq DESC LIMIT 1), last_day * 1000), "
+    "cost_usd FROM projects WHERE project > ? {} ORDER BY project LIMIT ?"
 )
 _QUESTIONS = (
-    "SELECT key, asked.question_id, definition, (SELECT coalesce(sum(decisions), 0) FROM weeks "
-    "WHERE weeks.project = asked.project AND weeks.question_id = asked.question_id), "
-    "coalesce(labels, 0), calibrator, last_at FROM asked "
-    "JOIN questions ON questions.id = asked.question_id "
+    "SELECT key, asked.question_id, definition, coalesce(labels, 0), calibrator, last_at "
+    "FROM asked JOIN questions ON questions.id = asked.question_id "
     "LEFT JOIN learned ON learned.project = asked.project AND learned.digest = questions.digest "
     "WHERE asked.project = ? AND key >= ? ORDER BY key LIMIT ?"
+)
+# A question's answers, and of how many sums.
+_ANSWERS = (
+    "SELECT coalesce(sum(decisions), 0), count(*) FROM weeks WHERE project = ? AND question_id = ?"
 )
 
 
@@ -66,8 +62,9 @@ class QuestionOverview:
 class Overview:
     """Reads the sums."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, sums: int = limits.ANSWERS_SUMS) -> None:
+        """A page of questions ends once their answers are counted in more than `sums` sums."""
+        self._database, self._sums = database, sums
 
     def projects(self, only: str | None, after: str, limit: int) -> list[ProjectOverview]:
         """The first projects by name after `after`, or `only` this one. Raises `StorageError`."""
@@ -81,22 +78,23 @@ class Overview:
     ) -> list[QuestionOverview]:
         """A project's questions by key, from the key `first` on.
 
-        They end where their definitions and keys have more than `most_chars` together, but not
-        before the first. Raises `StorageError`.
+        They end where their definitions and keys have more than `most_chars` together, or their
+        answers too many sums, but not before the first. Raises `StorageError`.
         """
         with self._database.read() as connection:
-            rows = connection.execute(_QUESTIONS, (project, first, limit))
-            return list(_leading(map(_question, rows), most_chars))
+            return list(_leading(connection, (project, first, limit), most_chars, self._sums))
 
 
-def _question(row: sqlite3.Row) -> QuestionOverview:
-    return QuestionOverview(*row)
-
-
-def _leading(found: Iterator[QuestionOverview], most_chars: int) -> Iterator[QuestionOverview]:
-    for number, one in enumerate(found):
+def _leading(
+    connection: sqlite3.Connection, place: tuple[str, str, int], most_chars: int, most_sums: int
+) -> Iterator[QuestionOverview]:
+    project, *_ = place
+    for number, row in enumerate(connection.execute(_QUESTIONS, place)):
+        key, question_id, definition, labels, calibrator, last_at = row
         # A character of a key may take four bytes.
-        most_chars -= len(one.definition) + len(one.key.encode())
-        if number and most_chars < 0:
+        most_chars -= len(definition) + len(key.encode())
+        if number and (min(most_chars, most_sums) < 0):
             return
-        yield one
+        decisions, sums = connection.execute(_ANSWERS, (project, question_id)).fetchone()
+        most_sums -= sums
+        yield QuestionOverview(key, question_id, definition, decisions, labels, calibrator, last_at)

@@ -111,9 +111,9 @@ def blueprint(overview: Overview) -> Blueprint:
     def questions(limit: int, after: str, project: str | None = None) -> JsonObject:
         """List the questions that a project was asked, each in its newest wording.
 
-        A page also ends after about 2 MB, and `next_after` leads on. Of keys that begin with the
-        same 397 to 400 bytes, cut between characters, those after the last one of a page are on no
-        other.
+        A page also ends after about 2 MB, or where its questions had over a million different
+        answers, counted anew each week; `next_after` leads on. Of keys that begin with the same 397
+        to 400 bytes, cut between characters, those after the last one of a page are on no other.
         """
         project = g.access.reading(project)
         found = overview.questions(project, _first(after), limit, limits.PAGE_BYTES)

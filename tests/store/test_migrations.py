@@ -14,6 +14,7 @@ from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.labels import Labels
 from svc.store.migrations import prepare, shipped
+from svc.store.overview import Overview, ProjectOverview
 from tests.store.processes import child, lines
 from tests.store.records import record
 
@@ -32,7 +33,7 @@ c3c0f7d16b70 dc02ad01594f 6399129487f3 f3c140245e89 0f1c833cce05 963fd39b0fd5 b1
 ec299ca77970 98fbc348a02e 327676f3bfee bd9fdb857d8b 083ae10c2f10 14460a278c06 3040f0c31e02
 17ef7f5aee73 c5b80d2451ae 8bb9f2022e68 39c02b68233b 4c27d06b8167 2e8da752965e 295d49b26b3d
 35aaa58e8021 7b08f0910279 e3b0c44298fc 8a585f38e93a f5d431ef9cba a5beb5b7dbc6 37bd631aac1a
-29d2bb18aec3 5fb8e78ff483
+29d2bb18aec3 5fb8e78ff483 ae566d17db60
 """
 
 
@@ -335,6 +336,34 @@ def test_where_answers_seemed_to_have_changed_the_first_server_fits_anew(path):
     database = Database.open(path)
     assert Labels(database).stale(10) == [("p", b"\0")]
     database.close()
+
+
+def test_the_sums_of_projects_are_those_of_their_days_and_labels(path):
+    Database.open(path, migrations=shipped()[:30]).close()
+    sums = "failed, cached, answers, abstained, cost_usd, latency_ms"
+    make(
+        path,
+        f"""
+        INSERT INTO activity (span, by, start, project, name, decisions, {sums}) VALUES
+            (86400, 'model', 86400, 'p', 'm', 2, 0, 0, 2, 0, 0.5, 1),
+            (86400, 'model', 86400, 'p', 'n', 1, 0, 0, 1, 0, 0.5, 1),
+            (86400, 'model', 172800, 'p', 'm', 3, 0, 0, 3, 0, 1.0, 1),
+            (86400, 'model', 259200, 'p', 'm', 0, 1, 0, 0, 0, 0.0, 0),
+            (86400, 'question', 172800, 'p', 'topic', 3, 0, 0, 3, 0, 0.0, 0),
+            (3600, 'model', 172800, 'p', 'm', 3, 0, 0, 3, 0, 1.0, 1),
+            (86400, 'model', 172800, 'failing', 'm', 0, 4, 0, 0, 0, 0.0, 0),
+            (86400, 'model', 172800, 'q', 'm', 1, 0, 0, 1, 0, 0.0, 1);
+        INSERT INTO questions VALUES (1, x'00', '{{}}', NULL);
+        INSERT INTO learned (project, digest, question_id, labels, revision) VALUES
+            ('p', x'00', 1, 40, 42), ('p', x'01', 1, 2, 2);
+        """,
+    )
+    with closing(Database.open(path)) as database:
+        found = Overview(database).projects(None, "", 10)
+    assert found == [
+        ProjectOverview("p", 6, 42, 172_800_000, 2.0),
+        ProjectOverview("q", 1, 0, 172_800_000, 0.0),
+    ]
 
 
 def test_decisions_from_before_providers_names_were_kept_have_none(path):

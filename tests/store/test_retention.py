@@ -18,6 +18,7 @@ from svc.store import (
     KeptAnswers,
     Labels,
     NewLabel,
+    Overview,
     ProjectSizes,
     QuestionVersions,
     Retention,
@@ -140,6 +141,8 @@ def test_what_hangs_on_a_decision_goes_with_it_and_sums_and_calibrators_stay(sho
     assert [shop.count(table) for table in TABLES] == [1, 1, 0, 0, 0, 0]
     state = shop.labels.states(*(place[0], [place[1]]))[place[1]]
     assert (state.labels, state.calibrator) == (1, '{"kind": "temperature", "t": 2.0}')
+    (project,) = Overview(shop.database).projects(None, "", 1)
+    assert (project.decisions, project.labels) == (2, 1)
     now_ms = int(shop.clock.now * 1_000)
     weeks = Weeks(shop.database).read("default", label.question_id, 53, now_ms)
     assert sum(sum(week.counts.values()) for week in weeks) == 2
