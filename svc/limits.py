@@ -242,6 +242,10 @@ FITS_REMEMBERED = 1_000
 REFIT_S = 5.0
 LABELS_READ = 5_000
 
+# The most recent labels of a question among which those on decisions of the last weeks are looked
+# for.
+LABELS_LOOKED_AT = 50_000
+
 # The labels that the prediction sets of a request read together. Where its questions have more,
 # each set reads fewer.
 SETS_LABELS_READ = 50_000
@@ -266,6 +270,10 @@ REVIEW_HANDED = 10_000
 REVIEW_LOOK_S = 30.0
 REVIEW_ROUNDS = 200
 REVIEW_LEASE_S = 900.0
+
+# How far labelled decisions of a question, those that were given back, and labels from elsewhere
+# are counted.
+REVIEW_COUNTED = 1_000_000
 
 # The decisions that are handed out at once, and the length of a reviewer's name.
 REVIEW_PAGE = (1, 100)

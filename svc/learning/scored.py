@@ -33,6 +33,7 @@ from svc.store import (
     Labels,
     Place,
     RawReading,
+    Stratum,
     TrainingData,
     WeighedLabel,
     Worth,
@@ -194,8 +195,8 @@ class ScoredLabels:
 
     @property
     def weight(self) -> int:
-        """How many labels it has read, where a name of a model counts as one more."""
-        return self._kept.shape[1] + len(self._names)
+        """How many labels it has read, where a name of a model and a stratum count as one more."""
+        return self._kept.shape[1] + len(self._names) + len(self._relative)
 
     def unread(self, state: CalibrationState) -> int:
         """How many of the labels that `state` has would be read for their scores, about."""
@@ -207,7 +208,7 @@ class ScoredLabels:
     def _forget(self) -> None:
         self._state: CalibrationState | None = None
         self._kept = _NO_LABELS
-        self._relative: Mapping[tuple[int, int], float] = {}
+        self._relative: Mapping[Stratum, float] = {}
         # The hashes of the names of answering models and modes, with their places.
         self._names: dict[int, int] = {}
         self._changes = GroupedChangeTest()
@@ -219,9 +220,7 @@ class ScoredLabels:
             # Most of them have no label any more that is read.
             self._forget()
         last_id = int(self._kept[0, -1]) if self._kept.size else 0
-        rounds = self._kept[10][~np.isnan(self._kept[10])]
-        first_round = int(rounds.min()) if rounds.size else None
-        newer = labels.newer(self._place, most, last_id, self._state, first_round)
+        newer = labels.newer(self._place, most, last_id, self._state, self._strata())
         seen = self._state
         if newer is not None and seen is not None and _basis(newer.state) != _basis(seen):
             self._forget()
@@ -242,6 +241,12 @@ class ScoredLabels:
         self._state = newer.state
         self._relative = newer.relative
         self._scores = self._scored()
+
+    def _strata(self) -> list[Stratum]:
+        """Those that its labels were drawn from."""
+        both = self._kept[10:]
+        known = both[:, ~np.isnan(both[0])].astype(np.int64)
+        return [(number, level) for number, level in np.unique(known, axis=1).T.tolist()]
 
     def _affordable(self, labels: Sequence[WeighedLabel]) -> Sequence[WeighedLabel]:
         """The most recent of them that the share has the effort for."""

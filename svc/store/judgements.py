@@ -37,7 +37,7 @@ _TRIM = (
 )
 _SKIPPED = (
     "SELECT count(*) FROM (SELECT DISTINCT decision_seq, key FROM judgements "
-    "WHERE project = ? AND question_id = ? AND label IS NULL)"
+    f"WHERE project = ? AND question_id = ? AND label IS NULL LIMIT {limits.REVIEW_COUNTED})"
 )
 # Of so many decisions that several labelled, the newest first, it is read what they said.
 LOOKED_AT = 2_000
@@ -106,7 +106,7 @@ class Judgements:
         return self._database.write(partial(_skip, said))
 
     def skipped(self, wording: Wording) -> int:
-        """How many decisions were ever given back. Raises `StorageError`."""
+        """How many decisions were ever given back, as far as is counted. Raises `StorageError`."""
         with self._database.read() as connection:
             return int(connection.execute(_SKIPPED, wording).fetchone()[0])
 

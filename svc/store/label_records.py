@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 # A project, and the digest of an exact question.
 Place = tuple[str, bytes]
 
+# A round of the review queue and a level of doubt: all that is drawn from it has the same chance.
+Stratum = tuple[int, int]
+
 # The raw probabilities of each member of a council, by model; None where its call failed.
 Members = Mapping[str, Sequence[float] | None]
 
@@ -165,11 +168,11 @@ class NewerLabels:
     """Labels that came after others, oldest first, and what is known with them.
 
     `left` are the ids of all of the most recent labels, None where none of them was replaced.
-    `relative` has the chance of today, relative to the mean of all decisions, by round of the
-    review queue and level of doubt.
+    `relative` has the chance of today, relative to the mean of all decisions, of their strata and
+    of those that were asked for.
     """
 
     state: CalibrationState
     labels: list[WeighedLabel]
     left: list[int] | None
-    relative: Mapping[tuple[int, int], float]
+    relative: Mapping[Stratum, float]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -20,6 +20,7 @@ from svc.store.label_records import (
     NewLabel,
     Place,
     RawReading,
+    Stratum,
     TrainingData,
     WeighedLabel,
     Worth,
@@ -65,8 +66,11 @@ _COUNT = (
 _FIRST_AT = "coalesce(labels.first_at, labels.created_at, 0) AS first_at"
 _RECENT = (
     f"SELECT p, truth, members, answered_by, sampled, chance, {_FIRST_AT}, {_RELATIVE}, "
-    "decision_seq, decided_at FROM labels "
-    "WHERE project = ? AND question_id = ? AND decision_seq >= ? ORDER BY id DESC LIMIT ?"
+    "decision_seq, decided_at FROM labels WHERE project = :project AND question_id = :question_id "
+    # Where few of the labels are of decisions from then on, not all there are is looked through.
+    "AND id > coalesce((SELECT id FROM labels WHERE project = :project AND "
+    "question_id = :question_id ORDER BY id DESC LIMIT 1 OFFSET :depth), 0) "
+    "AND decision_seq >= :first ORDER BY id DESC LIMIT :most"
 )
 # Of another wording the labels of this one teach nothing, and of the same model and mode nothing
 # new.
@@ -95,8 +99,8 @@ _OF_DECISIONS = (
     "WHERE decision_seq IN (SELECT value FROM json_each(?)) ORDER BY decision_seq, key"
 )
 _RELATIVES = (
-    "SELECT round, level, relative FROM review_rounds JOIN review_chances ON round = id "
-    "WHERE project = ? AND question_id = ? AND id >= ?"
+    "SELECT round, level, relative FROM json_each(?) AS drawn CROSS JOIN review_chances "
+    "ON round = json_extract(drawn.value, '$[0]') AND level = json_extract(drawn.value, '$[1]')"
 )
 _IDS = "SELECT id FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?"
 _CLAIM = (
@@ -185,13 +189,20 @@ class Labels:
         A label that took the place of an earlier one keeps its place in their order. Those that
         came together are in an order of their own, since files may be sorted.
 
-        `first` is the row of the first decision whose label counts. Raises `StorageError`.
+        `first` is the row of the first decision whose label counts, of the last labels alone.
+        Raises `StorageError`.
         """
         with self._database.read() as connection:
             state = _state(connection, place)
             if state is None:
                 return None
-            values = (place[0], state.question_id, first, most)
+            values = {
+                "project": place[0],
+                "question_id": state.question_id,
+                "first": first,
+                "most": most,
+                "depth": limits.LABELS_LOOKED_AT,
+            }
             rows = connection.execute(_RECENT, values).fetchall()
         rows.sort(key=_came)
         p = [readings.unpacked(row["p"]) for row in rows]
@@ -218,12 +229,12 @@ class Labels:
         most: int,
         last_id: int = 0,
         seen: CalibrationState | None = None,
-        first_round: int | None = None,
+        strata: Iterable[Stratum] = (),
     ) -> NewerLabels | None:
         """The labels after `last_id`, at most the `most` recent, None without any label at all.
 
-        `seen` is the state that was found with the labels before, and `first_round` the first round
-        of the review queue among them. Raises `StorageError`.
+        `seen` is the state that was found with the labels before, and `strata` are those that these
+        were drawn from. Raises `StorageError`.
         """
         with self._database.read() as connection:
             state = _state(connection, place)
@@ -234,8 +245,8 @@ class Labels:
             left = None
             if seen is not None and _replaced(seen, state):
                 left = [row["id"] for row in connection.execute(_IDS, (*question, most))]
-            rounds = [first_round, *(row["review_round"] for row in rows)]
-            relative = _relative(connection, question, rounds)
+            new = ((row["review_round"], row["doubt"]) for row in rows)
+            relative = _relative(connection, {*strata, *(one for one in new if one[0] is not None)})
         rows.reverse()
         return NewerLabels(state, [_weighed(row) for row in rows], left, relative)
 
@@ -362,14 +373,10 @@ def _replaced(before: CalibrationState, now: CalibrationState) -> bool:
     return now.revision - before.revision != now.labels - before.labels
 
 
-def _relative(
-    connection: sqlite3.Connection, question: tuple[str, int], rounds: Iterable[int | None]
-) -> dict[tuple[int, int], float]:
-    """The relative chances since the first of some rounds, by round and level of doubt."""
-    first = min((number for number in rounds if number is not None), default=None)
-    if first is None:
+def _relative(connection: sqlite3.Connection, strata: Collection[Stratum]) -> dict[Stratum, float]:
+    if not strata:
         return {}
-    chances = connection.execute(_RELATIVES, (*question, first))
+    chances = connection.execute(_RELATIVES, (json.dumps([*strata]),))
     return {(number, level): chance for number, level, chance in chances}
 
 

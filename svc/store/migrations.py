@@ -481,6 +481,10 @@ UPDATE projects SET labels =
     (SELECT coalesce(sum(labels), 0) FROM learned WHERE learned.project = projects.project);
 DROP INDEX activity_by_project;
 """
+# The most recent labels that came from the review queue are found without those that did not.
+_REVIEWED_IN_INDEX = """
+CREATE INDEX labels_from_review ON labels (project, question_id) WHERE review_round IS NOT NULL;
+"""
 
 
 @cache
@@ -497,6 +501,7 @@ def shipped() -> tuple[Migration, ...]:
     added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
     added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX, _ELSEWHERE_IN_INDEX]
     added += [_HANDED_IN_INDEX, _REFERENCES_IN_INDEX, _REFERENCES_ALONE, _PROJECT_SUMS]
+    added += [_REVIEWED_IN_INDEX]
     return (schema, *added)
 
 

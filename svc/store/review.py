@@ -69,7 +69,15 @@ _NEW = (
     "WHERE project = ? AND seq > ? AND seq <= ? "
     f"AND {ASKS} ORDER BY seq DESC LIMIT ?"
 )
-_CONFIDENCES = "SELECT confidence FROM review_items WHERE project = ? AND question_id = ?"
+# Of those that are not labelled, and of the most recent labels: what was ever labelled may be
+# millions.
+_CONFIDENCES = (
+    "SELECT confidence FROM review_items "
+    "WHERE project = :project AND question_id = :question_id AND state IN (0, 1) "
+    "UNION ALL SELECT item.confidence FROM (SELECT decision_seq, key FROM labels "
+    "WHERE project = :project AND question_id = :question_id ORDER BY id DESC LIMIT :most) "
+    "AS recent CROSS JOIN review_items AS item USING (decision_seq, key) WHERE state IN (2, 3)"
+)
 _LOOKED = (
     "INSERT INTO review_frames (project, question_id, seen, looked_at) VALUES (?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET seen = excluded.seen, looked_at = excluded.looked_at"
@@ -154,20 +162,24 @@ _GIVE_BACK = (
     "WHERE decision_seq = ? AND key = ? AND reviewer = ? AND state = 1 "
     "AND leased_until IS NOT NULL"
 )
-_COUNT = "SELECT count(*) FROM review_items WHERE project = ? AND question_id = ? AND state = ?"
+_COUNT = (
+    "SELECT count(*) FROM (SELECT 1 FROM review_items "
+    f"WHERE project = ? AND question_id = ? AND state = ? LIMIT {limits.REVIEW_COUNTED})"
+)
 _LEASED = (
     "SELECT count(*) FROM review_items "
     f"WHERE project = :project AND question_id = :question_id AND state = 1 AND {_LENT}"
 )
 _LEVELS = "SELECT level, decisions FROM review_levels WHERE project = ? AND question_id = ?"
 _DRAWN = (
-    "SELECT doubt, correct, review_chances.chance FROM labels JOIN review_chances "
-    "ON round = review_round AND level = doubt WHERE project = ? AND question_id = ? "
-    "ORDER BY id DESC LIMIT ?"
+    "SELECT doubt, correct, review_chances.chance FROM labels INDEXED BY labels_from_review "
+    "JOIN review_chances ON round = review_round AND level = doubt "
+    "WHERE project = ? AND question_id = ? AND review_round IS NOT NULL ORDER BY id DESC LIMIT ?"
 )
-# All there are, however old: what they took out of the queue does not come back.
+# However old they are: what they took out of the queue does not come back.
 _ELSEWHERE = (
-    "SELECT count(*) FROM labels WHERE project = ? AND question_id = ? AND review_round IS NULL"
+    "SELECT count(*) FROM (SELECT 1 FROM labels WHERE project = ? AND question_id = ? "
+    "AND review_round IS NULL LIMIT ?)"
 )
 
 
@@ -289,7 +301,8 @@ class ReviewQueue:
             first = max(seen, 0 if deepest is None else deepest[0])
             rows = connection.execute(_NEW, (project, first, last, question_id, self._most))
             decisions = _newest(rows, question_id, self._most, self._chars)
-            known = connection.execute(_CONFIDENCES, wording) if decisions else []
+            values = {**_named(wording), "most": self._most}
+            known = connection.execute(_CONFIDENCES, values) if decisions else []
             confidences = [row[0] for row in known]
         return Look(seen, last, decisions, confidences)
 
@@ -330,7 +343,7 @@ class ReviewQueue:
                 connection.execute(_COUNT, (*wording, state)).fetchone()[0]
                 for state in (WAITING, HANDED, LABELLED)
             )
-            values = {"project": wording[0], "question_id": wording[1], "now": now_ms}
+            values = {**_named(wording), "now": now_ms}
             (leased,) = connection.execute(_LEASED, values).fetchone()
         return QueueCounts(waiting, leased, handed - leased, labelled)
 
@@ -339,7 +352,8 @@ class ReviewQueue:
         with self._database.read() as connection:
             decisions = dict(connection.execute(_LEVELS, wording).fetchall())
             rows = connection.execute(_DRAWN, (*wording, most)).fetchall()
-            (elsewhere,) = connection.execute(_ELSEWHERE, wording).fetchone()
+            counted = (*wording, limits.REVIEW_COUNTED)
+            (elsewhere,) = connection.execute(_ELSEWHERE, counted).fetchone()
         level, correct, chance = ([row[place] for row in rows] for place in range(3))
         return Drawn(level, correct, chance, decisions, elsewhere)
 
@@ -420,6 +434,11 @@ def _enter(
     return True
 
 
+def _named(wording: Wording) -> JsonObject:
+    project, question_id = wording
+    return {"project": project, "question_id": question_id}
+
+
 def _close_oldest(wording: Wording, most: int, connection: sqlite3.Connection) -> None:
     """Leave out the oldest rounds, where more decisions wait than are looked through.
 
@@ -439,7 +458,7 @@ def _close_oldest(wording: Wording, most: int, connection: sqlite3.Connection) -
 def _hand_out(
     wording: Wording, values: JsonObject, until_ms: int, most: int, connection: sqlite3.Connection
 ) -> list[ReviewItem]:
-    values = {**values, "project": wording[0], "question_id": wording[1]}
+    values = {**values, **_named(wording)}
     limit, reviewer = values["limit"], values["reviewer"]
     taken = [tuple(row[:2]) for row in connection.execute(_MINE, values)]
     (handed,) = connection.execute(_COUNT, (*wording, HANDED)).fetchone()

@@ -18,8 +18,9 @@ from svc.store.question_versions import NOTED_EVERY_MS
 LOOK_EVERY_MS = 3_600_000
 KEYS_SWEPT = 10_000
 
-# A key may make millions of wordings a day, so that they are looked at so many at a time.
-_LOOKED_AT_ONCE = 10_000
+# A key may make millions of wordings a day, so that they are looked at so many at a time, and so
+# many decisions.
+_LOOKED_AT_ONCE, _READ_AT_ONCE = 10_000, 2_000
 
 _LOOKED_AT = (
     "INSERT INTO meta (name, value) VALUES ('wordings_swept_at', :now) ON CONFLICT (name) "
@@ -55,7 +56,17 @@ _DROP_KEY = (
     "DELETE FROM asked WHERE project = ? AND key = ? AND last_at = ? "
     f"RETURNING project, {ASKED_SIZE}"
 )
-_ASKED = "SELECT DISTINCT question_ids FROM decisions WHERE seq > ?"
+_ASKED = "SELECT question_ids FROM decisions WHERE seq > ?"
+# From the rest of a project on, in the order of an index that has nothing else, since decisions may
+# be long. SQLite does not find (project, seq) > (?, ?) by its second column.
+_FURTHER = (
+    "SELECT project, seq, question_ids FROM decisions INDEXED BY decisions_by_project "
+    f"WHERE {{}} ORDER BY project, seq LIMIT {_READ_AT_ONCE}"
+)
+_ALL_ASKED = (
+    f"SELECT * FROM ({_FURTHER.format('project = ?1 AND seq > ?2')}) UNION ALL "
+    f"SELECT * FROM ({_FURTHER.format('project > ?1')}) LIMIT {_READ_AT_ONCE}"
+)
 # How many answers to a wording were deleted, as long as it is there: with those of a later run they
 # may be all that its sums count.
 _OWED = "forgotten_wording:"
@@ -104,12 +115,9 @@ def drop_unused(database: Database, goes_on: Callable[[], bool]) -> int:
     `StorageError`.
     """
     asked, dropped, after = _Asked(), 0, 0
-    while True:
-        with database.read() as connection:
-            unused = [row[0] for row in connection.execute(_UNUSED, (after,))]
-            if not unused:
-                return dropped
-            asked.look(connection)
+    while unused := _unused(database, after):
+        if not after and not asked.look_at_all(database, goes_on):
+            break
         after = unused[-1]
         listed = [one for one in unused if one not in asked]
         for start in range(0, max(1, len(listed)), TOGETHER):
@@ -121,6 +129,12 @@ def drop_unused(database: Database, goes_on: Callable[[], bool]) -> int:
                 dropped += database.write(partial(_drop_some, some, asked.last, (_DROP,)))
             if not goes_on():
                 return dropped
+    return dropped
+
+
+def _unused(database: Database, after: int) -> list[int]:
+    with database.read() as connection:
+        return [row[0] for row in connection.execute(_UNUSED, (after,))]
 
 
 def note_deleted(connection: sqlite3.Connection, answers: Mapping[int, int]) -> None:
@@ -139,10 +153,10 @@ def drop_with_sums(database: Database) -> int:
     """
     with database.read() as connection:
         owed = connection.execute(_ALL_OWED).fetchall()
-        answers = {int(name.removeprefix(_OWED)): count for name, count in owed}
-        asked = _Asked()
-        if answers:
-            asked.look(connection)
+    asked, answers = _Asked(), {int(name.removeprefix(_OWED)): count for name, count in owed}
+    if answers:
+        asked.look_at_all(database)
+    with database.read() as connection:
         challenged = {question_id for (question_id,) in connection.execute(_CHALLENGED)}
         gone = [one for one in answers if one not in asked and one not in challenged]
         alone = [one for one in gone if _counted(connection, one) <= answers[one]]
@@ -165,10 +179,29 @@ class _Asked:
         self.last = 0
         self._bits = bytearray()
 
+    def look_at_all(self, database: Database, goes_on: Callable[[], bool] = lambda: True) -> bool:
+        """Begin with all decisions there are; False where it was not to go on between some."""
+        with database.read() as connection:
+            self.last, _ = last_place(connection)
+        place: tuple[object, ...] = ("", 0)
+        while True:
+            with database.read() as connection:
+                rows = connection.execute(_ALL_ASKED, place).fetchall()
+            for *_, question_ids in rows:
+                self._add(json.loads(question_ids))
+            if len(rows) < _READ_AT_ONCE:
+                return True
+            place = tuple(rows[-1][:2])
+            if not goes_on():
+                return False
+
     def look(self, connection: sqlite3.Connection) -> None:
         """Go on to the last decision."""
         first, (self.last, _) = self.last, last_place(connection)
-        for question_id in _asked_since(connection, first):
+        self._add(_asked_since(connection, first))
+
+    def _add(self, question_ids: Iterable[int]) -> None:
+        for question_id in question_ids:
             byte, bit = divmod(question_id, 8)
             if byte >= len(self._bits):
                 self._bits.extend(bytes(byte + 1 - len(self._bits)))

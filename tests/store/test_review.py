@@ -18,6 +18,7 @@ from svc.store import (
     QuestionVersions,
     ReviewItem,
     ReviewQueue,
+    Stratum,
     Wording,
     Worth,
 )
@@ -97,12 +98,12 @@ class Office:
         assert found is not None
         return self.judgements.skip(self.wording, found.seq, "topic", reviewer, self.now)
 
-    def newer(self, last_id: int = 0, first_round: int | None = None) -> NewerLabels:
+    def newer(self, last_id: int = 0, *strata: Stratum) -> NewerLabels:
         """The labels after one, as prediction sets read them."""
         version = self._versions.latest("default", "topic")
         assert version is not None
         place = ("default", version.digest)
-        found = self.labels.newer(place, 100, last_id, first_round=first_round)
+        found = self.labels.newer(place, 100, last_id, strata=strata)
         assert found is not None
         return found
 
@@ -406,12 +407,13 @@ def test_labels_read_in_steps_have_the_chances_of_today_whenever_they_were_hande
     (new,) = office.take("bob")
     office.label(new)
     before = office.newer()
-    assert [one.review_round for one in before.labels] == [2]
-    assert before.relative == {(2, 0): pytest.approx(1), (2, 1): pytest.approx(2)}
+    assert [(one.review_round, one.doubt) for one in before.labels] == [(2, 0)]
+    assert before.relative == {(2, 0): pytest.approx(1)}
     office.label(old)
-    after = office.newer(before.labels[-1].id, 2)
-    assert [one.review_round for one in after.labels] == [1]
-    assert {(1, 0), (2, 0)} <= after.relative.keys()
+    after = office.newer(before.labels[-1].id, (2, 0), (2, 1), (7, 0))
+    assert [(one.review_round, one.doubt) for one in after.labels] == [(1, 0)]
+    assert after.relative.keys() == {(1, 0), (2, 1), (2, 0)}
+    assert (after.relative[2, 0], after.relative[2, 1]) == (pytest.approx(1), pytest.approx(2))
     assert office.newer(after.labels[-1].id).relative == {}
 
 
