@@ -138,6 +138,7 @@ class ModelFacts(Protocol):
     def traits(self) -> TraitMemory: ...
     def provider(self, model: Model) -> Provider: ...
     def cost_usd(self, model: Model, usage: TokenUsage) -> float: ...
+    def tell(self, line: str, *parts: object) -> None: ...
 
 
 class Asker:
@@ -278,7 +279,7 @@ class Asker:
             if not few and not effort.named.take(model, entries):
                 raise Unread("the replies to this request name more than is read of them")
 
-        return Runner(carry_out, turn, look)
+        return Runner(carry_out, turn, look, self._facts.tell)
 
     def _carry_out(
         self, model: Model, calls: Sequence[Call], ledger: Ledger, deadline: Deadline

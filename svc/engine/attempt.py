@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -48,8 +47,6 @@ _CHARS_A_TOKEN = 80
 
 _FORMATS = {Way.SCHEMA: JSON_SCHEMA, Way.OBJECT: JSON_OBJECT}
 
-log = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class CallTarget:
@@ -82,12 +79,13 @@ class Runner:
 
     Inside `turn` replies are read of so many characters; it gives whether their model has time
     left, see `Effort.replies_s`. `look` is told how many entries of a JSON reply are about to be
-    looked at. Both may raise `Unread`.
+    looked at. Both may raise `Unread`. `tell` logs what was wrong with a reply.
     """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
     turn: Callable[[int], AbstractContextManager[bool]]
     look: reply.Look
+    tell: Callable[..., None]
 
     def attempt(
         self,
@@ -135,7 +133,7 @@ class Runner:
             except (Unreadable, Unread) as error:
                 name = "JSON" if way not in LABEL_WAYS else "label"
                 asked = visible(target.model.id)
-                log.warning("%s: a %s reply was not readable: %s", asked, name, error)
+                self.tell("%s: a %s reply was not readable: %s", asked, name, error)
                 failures = [_failure(error, any(_cut(way, one) for one in completions))]
         attempt.failures += failures
         if any(isinstance(failure, Cut) for failure in failures):

@@ -137,7 +137,7 @@ class Client:
                 coming.keep(completion.kept_bytes)
                 return completion
         except ProviderError as error:
-            self._tell("%s: %s: %s", visible(model.id), type(error).__name__, error)
+            self.tell("%s: %s: %s", visible(model.id), type(error).__name__, error)
             raise
 
     def provider(self, model: Model) -> Provider:
@@ -161,11 +161,11 @@ class Client:
                 with self._long.reading(reply.body, listed, deadline):
                     return read_models(reply, sent, self._now())
         except ProviderError as error:
-            self._tell("models of %s: %s: %s", provider.name, type(error).__name__, error)
+            self.tell("models of %s: %s: %s", provider.name, type(error).__name__, error)
             raise
 
-    def _tell(self, line: str, *parts: object) -> None:
-        """Log a failure, unless there were too many within this minute."""
+    def tell(self, line: str, *parts: object) -> None:
+        """Log what a call failed with, unless there were too many within this minute."""
         if left_out := self._failures.left_out():
             _log.warning("%d failures of calls were left out of the log", left_out)
         if self._failures.take():

@@ -183,14 +183,16 @@ class Labels:
         rows = self._database.remembered_rows(_find(wanted), project, *wanted)
         return {row[0]: CalibrationState(*row[1:]) for row in rows}
 
-    def training_data(self, place: Place, most: int, first: int = 0) -> TrainingData | None:
+    def training_data(
+        self, place: Place, most: int, first: int = 0, depth: int = limits.LABELS_LOOKED_AT
+    ) -> TrainingData | None:
         """The `most` recent labels, None where there never was one.
 
         A label that took the place of an earlier one keeps its place in their order. Those that
         came together are in an order of their own, since files may be sorted.
 
-        `first` is the row of the first decision whose label counts, of the last labels alone.
-        Raises `StorageError`.
+        `first` is the row of the first decision whose label counts, which is looked for among the
+        last `depth` labels. Raises `StorageError`.
         """
         with self._database.read() as connection:
             state = _state(connection, place)
@@ -201,7 +203,7 @@ class Labels:
                 "question_id": state.question_id,
                 "first": first,
                 "most": most,
-                "depth": limits.LABELS_LOOKED_AT,
+                "depth": depth,
             }
             rows = connection.execute(_RECENT, values).fetchall()
         rows.sort(key=_came)

@@ -95,10 +95,10 @@ class ReviewProgressSchema(ResponseSchema):
         f"{limits.REVIEW_DECISIONS:,} most recent ones at each look, among the project's last "
         f"{limits.REVIEW_DEPTH:,}.",
     )
-    reviewed = Shown(COUNT, "Those that were handed out and labelled.")
+    reviewed = Shown(COUNT, f"Those that reviewers labelled, up to {limits.REVIEW_COUNTED:,}.")
     waiting = Shown(COUNT, "Those that are left.")
     leased = Shown(COUNT, "Those that reviewers have now.")
-    skipped = Shown(COUNT, "Those that were ever given back.")
+    skipped = Shown(COUNT, f"Those that were ever given back, up to {limits.REVIEW_COUNTED:,}.")
     accuracy = Shown(
         nullable(IntervalSchema),
         "The share of raw answers that are right among all of `decisions`; null without labels of "

@@ -73,6 +73,9 @@ SAID = {
     "each worker sends {} a second at once": limits.REFUSALS_AT_ONCE // 60,
     "and {:,.0f} after a quiet moment": limits.REFUSALS_AT_ONCE * limits.BURST_S / 60,
     "activity over all projects reads {:,} sums": limits.ACTIVITY_SUMS,
+    "among the last {:,} of a question": limits.LABELS_LOOKED_AT,
+    "the doubt of the last {:,} that were labelled": limits.REVIEW_DECISIONS,
+    "a worker remembers {:,}": limits.FITS_REMEMBERED,
     "At most {} model calls a request": limits.MODEL_CALLS,
     "({} jobs a key,": limits.JOBS_OPEN,
 }

@@ -40,6 +40,7 @@ class FakeClient:
         """`kinds` says which models are decision servers, and of which kind."""
         self.answerers, self.kinds = answerers, kinds
         self.calls: list[tuple[str, ChatCall]] = []
+        self.told: list[str] = []
         self.traits = TraitMemory(slots=64)
 
     def call(
@@ -59,6 +60,9 @@ class FakeClient:
 
     def cost_usd(self, model: Model, usage: TokenUsage) -> float:
         return 0.001
+
+    def tell(self, line: str, *parts: object) -> None:
+        self.told.append(line % parts)
 
     def list_models(self, provider: Provider) -> list[str]:
         return []

@@ -138,13 +138,13 @@ def test_the_way_to_ask_is_learned_from_replies_that_are_read_beside_those_that_
     assert (climb.failed, climb.reason) == ([Way.OBJECT], Reason.REFUSED)
 
 
-def test_a_reply_that_is_not_read_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_was_wrong_with_a_reply_that_is_not_read_is_told() -> None:
     body = {"state": "s", "questions": MANY, "mode": "verbal", "debias": False}
     deadline = Deadline(30, effort=Effort(named=ModelsAllowance(0, 0)))
     with world(m=lambda *_: Completion(HONEST)) as made, pytest.raises(NoAnswer, match="hold more"):
         made.engine.decide(load_decision(body), deadline)
-    assert len(caplog.records) == 3
-    assert "@here/m: a JSON reply was not readable: the replies" in caplog.text
+    assert len(made.client.told) == 3
+    assert made.client.told[0].startswith("@here/m: a JSON reply was not readable: the replies")
 
 
 def test_thought_numbers_as_texts_and_quotes_of_extracted_texts_name_nothing() -> None:
@@ -290,7 +290,7 @@ def test_each_reply_is_read_in_a_turn_of_its_length() -> None:
             for call in calls
         ]
 
-    runner = Runner(carry_out, turn, looked.append)
+    runner = Runner(carry_out, turn, looked.append, print)
     material = PromptInput(PINS[NEWEST], QUESTIONS, "s")
     asked = [runner.attempt(way, (False, True), TARGET, material, False) for way in WAYS]
     assert [len(attempt.readings) for attempt in asked] == [2, 2]
@@ -316,7 +316,7 @@ def test_replies_with_one_label_each_have_a_turn_each() -> None:
         answers = zip(calls, ("yes", "A"), strict=True)
         return [Completion(one, (Token(one, -0.1, ((one, -0.1),)),)) for _, one in answers]
 
-    runner = Runner(carry_out, turn, lambda _entries: None)
+    runner = Runner(carry_out, turn, lambda _entries: None, print)
     material = PromptInput(PINS[NEWEST], QUESTIONS, "s")
     attempt = runner.attempt(Way.SINGLE, (False,), TARGET, material, False)
     assert len(attempt.readings) == 1

@@ -758,6 +758,7 @@ def test_of_many_failures_within_a_minute_some_are_logged(caplog):
         for _ in range(limits.FAILURES_LOGGED + 5):
             with pytest.raises(ProviderError):
                 client.call(MODEL, CALL, LONG)
+            client.tell("%s: a reply was not readable", MODEL.id)
     assert len(caplog.messages) == limits.FAILURES_LOGGED
 
 

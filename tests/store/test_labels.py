@@ -97,6 +97,23 @@ def test_training_data_is_the_most_recent_labels_oldest_first(labels: Labels, bo
     assert labels.training_data(("nobody's", third.digest), 2) is None
 
 
+def test_labels_of_new_decisions_are_looked_for_among_the_last_ones(
+    labels: Labels, book: Book
+) -> None:
+    """Millions may be of older decisions."""
+    new, *old = [book.label() for _ in range(4)][::-1]
+    for label in (new, *old):
+        labels.add(label)
+    place, first = (PROJECT, new.digest), new.decision_seq
+
+    def found(depth: int) -> list[int]:
+        data = labels.training_data(place, 10, first, depth)
+        assert data is not None
+        return list(data.decisions)
+
+    assert (found(3), found(4), found(5)) == ([], [first], [first])
+
+
 def test_many_writers_at_once_lose_no_label(labels: Labels, book: Book) -> None:
     given = [book.label() for _ in range(64)]
     with ThreadPoolExecutor(16) as threads:

@@ -224,6 +224,30 @@ def test_however_many_wordings_there_are_few_are_held_in_memory(database: Databa
     assert left[0] == WORDINGS + 2
 
 
+def test_wordings_of_decisions_of_all_projects_are_looked_at_in_steps(database: Database) -> None:
+    def ask(connection: sqlite3.Connection) -> None:
+        fill(connection)
+        # Two are asked by single decisions of other projects, the first and the last.
+        copies(connection, ((b"%d" % number, "[1]", None) for number in range(OTHERS)))
+        connection.execute("UPDATE decisions SET project = 'b' WHERE seq % 2")
+        connection.execute("UPDATE decisions SET project = 'a', question_ids = '[2]' WHERE seq = 9")
+        connection.execute("UPDATE decisions SET project = 'c' WHERE seq > ?", (OTHERS - 9,))
+
+    database.write(ask)
+    rests: list[None] = []
+
+    def goes_on() -> bool:
+        rests.append(None)
+        return len(rests) < 2
+
+    # Between the first and the second two thousand, and between these and the rest.
+    assert drop_unused(database, goes_on) == 0
+    assert len(rests) == 2
+    assert drop_unused(database, lambda: True) == 0
+    database.write(lambda connection: connection.execute("DELETE FROM decisions WHERE seq = 9"))
+    assert drop_unused(database, lambda: True) == 1
+
+
 def test_where_no_rows_of_jobs_are_old_nobody_waits_for_the_look(database: Database) -> None:
     Retentions(database).set("default", 1)
     counted = Counted(database)

@@ -456,6 +456,23 @@ def test_what_is_out_is_found_without_reading_the_rest_that_is_out(
     assert not any("COVERING" not in one and "TEMP B-TREE" in one for one in rest)
 
 
+def test_of_labelled_decisions_the_most_recent_say_how_doubtful_new_ones_are(
+    database: Database,
+) -> None:
+    """All that were ever labelled may be millions."""
+    office = Office(database, most=2)
+    for _ in range(3):
+        (one,) = office.decide(0.5)
+        office.take("ann")
+        office.label(one)
+    office.decide(0.5)
+    office.decisions.add(record(TOPIC))
+    look = office.queue.look(office.wording, office.now, office.now)
+    assert look is not None
+    # Two that are labelled, and one that waits.
+    assert len(look.confidences) == 3
+
+
 def test_a_look_that_hands_nothing_out_notes_that_nothing_waits(office: Office) -> None:
     drawn, *waiting = office.decide(0.1, 0.2, 0.9, level=0)
     sure, *_ = office.decide(0.3, level=1)
