@@ -15,6 +15,9 @@ from svc.recent import Recent
 
 T = TypeVar("T")
 
+# A mode and a key, and the caller whose requests alone wait for the value; None where all do.
+_Place = tuple[str, bytes, str | None]
+
 # A request whose deadline is so many seconds later may have its turn at a provider where another's
 # came too late. Those of one caller, who has one line there, would else try one after the other.
 _LATER_S = 1.0
@@ -36,7 +39,7 @@ class DecisionCache(Generic[T]):
         # What those of all modes weigh.
         self._weights: Recent[str, tuple[str, bytes], int] = Recent(most, int)
         # With who makes the value, and until when.
-        self._under_way: dict[tuple[str, bytes], tuple[Future[T], str | None, Deadline]] = {}
+        self._under_way: dict[_Place, tuple[Future[T], str | None, Deadline]] = {}
         self._lock = threading.Lock()
 
     def fetch(
@@ -53,33 +56,37 @@ class DecisionCache(Generic[T]):
         It is the `owner`'s, whose keys are no one else's.
 
         Of several callers at the same time one makes the value, and the others get its failure too,
-        unless it ran out of its own time, calls or budget. Raises what `make` raises, and
-        `Timeout`.
+        unless it ran out of its own time, calls or budget: then each of them makes it, once for all
+        that it asks at that time. Raises what `make` raises, and `Timeout`.
         """
         if self._size == 0:
             return make(), False
+        place: _Place = mode, key, None
         while True:
             with self._lock:
                 value = self._used(mode, key, owner)
                 if value is not None:
                     return value, True
-                under_way = self._under_way.get((mode, key))
+                under_way = self._under_way.get(place)
                 if under_way is None:
                     own: Future[T] = Future()
-                    self._under_way[mode, key] = own, caller, deadline
+                    self._under_way[place] = own, caller, deadline
                     break
             shared, leader, leading = under_way
             _wait(shared, deadline)
             try:
                 return shared.result(), True
             except (Timeout, NoSlotInTime, OutOfCalls, DollarsSpent) as error:
-                # Who made the value ran out of its own time, calls or budget: another caller makes
-                # it now.
+                # Who made the value ran out of its own time, calls or budget, or has left. Another
+                # caller waits for it no more: who asks the same and leaves, again and again, would
+                # keep it from its answer.
+                if caller != leader:
+                    place = mode, key, caller
                 is_as_late = caller == leader and deadline.at < leading.at + _LATER_S
                 if isinstance(error, NoSlotInTime) and is_as_late:
                     raise
                 deadline.check()
-        return self._make(mode, key, own, make, owner, caller), False
+        return self._make(place, own, make, owner, caller), False
 
     def kept(self, mode: str, key: bytes, owner: str = "") -> T | None:
         """The value that is kept for `key`, which counts as used; None where there is none."""
@@ -93,8 +100,7 @@ class DecisionCache(Generic[T]):
 
     def _make(
         self,
-        mode: str,
-        key: bytes,
+        place: _Place,
         own: Future[T],
         make: Callable[[], T],
         owner: str,
@@ -104,11 +110,12 @@ class DecisionCache(Generic[T]):
             value = make()
         except BaseException as error:
             with self._lock:
-                del self._under_way[mode, key]
+                del self._under_way[place]
             own.set_exception(error)
             raise
+        mode, key, _ = place
         with self._lock:
-            del self._under_way[mode, key]
+            del self._under_way[place]
             self._keep(mode, key, value, owner, caller)
         own.set_result(value)
         return value

@@ -241,6 +241,44 @@ def test_who_has_more_time_or_another_line_than_the_leader_tries_to_have_a_turn_
     assert error is None if tries else isinstance(error, NoSlotInTime)
 
 
+class HeldDeadline(ToldDeadline):
+    """Lets whose leader failed go on when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = threading.Event()
+
+    def check(self) -> None:
+        assert self.goes_on.wait(30)
+
+
+def test_who_asks_the_same_and_leaves_again_and_again_keeps_no_other_from_its_answer() -> None:
+    cache: DecisionCache[str] = DecisionCache(10)
+    leaves, leads = Slow(Timeout("it has left")), Slow()
+    first, second = HeldDeadline(), HeldDeadline()
+    own = Slow("own")
+    with ThreadPoolExecutor(4) as threads:
+        leader = threads.submit(cache.fetch, "auto", KEY, FAR, leaves, "shop", "hostile")
+        assert leaves.started.wait(30)
+        waiting = [
+            threads.submit(cache.fetch, "auto", KEY, deadline, own, "shop", "honest")
+            for deadline in (first, second)
+        ]
+        assert first.waiting.wait(30) and second.waiting.wait(30)
+        leaves.let_go.set()
+        assert isinstance(leader.exception(30), Timeout)
+        next_one = threads.submit(cache.fetch, "auto", KEY, FAR, leads, "shop", "hostile")
+        assert leads.started.wait(30)
+        first.goes_on.set(), second.goes_on.set()
+        # Once for both, beside the one that may leave as well.
+        assert own.started.wait(30)
+        own.let_go.set()
+        assert {one.result(30)[0] for one in waiting} == {"own"}
+        leads.let_go.set()
+        assert next_one.result(30) == ("made", False)
+    assert own.made == 1
+
+
 def test_no_two_lists_of_parts_share_a_key() -> None:
     lists = [("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), ("", "abc"), ("c", "ab"), ()]
     assert len({cache_key(*parts) for parts in lists}) == len(lists)
