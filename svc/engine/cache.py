@@ -15,6 +15,9 @@ from svc.recent import Recent
 
 T = TypeVar("T")
 
+# So long a caller waits for the value of another one, who may stand in a long line at a provider.
+PATIENCE_S = 5.0
+
 # A mode and a key, and the caller whose requests alone wait for the value; None where all do.
 _Place = tuple[str, bytes, str | None]
 
@@ -32,9 +35,13 @@ class DecisionCache(Generic[T]):
     """
 
     def __init__(
-        self, size: int, weigh: Callable[[T], int] = lambda _: 1, most: float = math.inf
+        self,
+        size: int,
+        weigh: Callable[[T], int] = lambda _: 1,
+        most: float = math.inf,
+        patience_s: float = PATIENCE_S,
     ) -> None:
-        self._size, self._weigh = size, weigh
+        self._size, self._weigh, self._patience_s = size, weigh, patience_s
         self._kept: dict[str, Recent[str, bytes, T]] = {}
         # What those of all modes weigh.
         self._weights: Recent[str, tuple[str, bytes], int] = Recent(most, int)
@@ -55,9 +62,10 @@ class DecisionCache(Generic[T]):
 
         It is the `owner`'s, whose keys are no one else's.
 
-        Of several callers at the same time one makes the value, and the others get its failure too,
-        unless it ran out of its own time, calls or budget: then each of them makes it, once for all
-        that it asks at that time. Raises what `make` raises, and `Timeout`.
+        Of several callers at the same time one makes the value, and the others get its failure too.
+        Where it takes over `patience_s`, or runs out of its own time, calls or budget, each other
+        caller makes the value, once for all that it asks at that time. Raises what `make` raises,
+        and `Timeout`.
         """
         if self._size == 0:
             return make(), False
@@ -73,7 +81,9 @@ class DecisionCache(Generic[T]):
                     self._under_way[place] = own, caller, deadline
                     break
             shared, leader, leading = under_way
-            _wait(shared, deadline)
+            if not _wait(shared, deadline, math.inf if caller == leader else self._patience_s):
+                place = mode, key, caller
+                continue
             try:
                 return shared.result(), True
             except (Timeout, NoSlotInTime, OutOfCalls, DollarsSpent) as error:
@@ -129,14 +139,21 @@ class DecisionCache(Generic[T]):
             self._kept[its_mode].remove(others, gone)
 
 
-def _wait(shared: Future[T], deadline: Deadline) -> None:
-    """Wait until it is done. Raises `Timeout` when the deadline passes or is cancelled first."""
+def _wait(shared: Future[T], deadline: Deadline, most_s: float) -> bool:
+    """Wait until it is done, so long at most; whether it is.
+
+    Raises `Timeout` when the deadline passes or is cancelled first.
+    """
     done_or_cancelled = threading.Event()
     shared.add_done_callback(lambda _: done_or_cancelled.set())
     with deadline.interrupting(done_or_cancelled.set):
-        done_or_cancelled.wait(max(0.0, deadline.left()))
-    if not shared.done():
+        left_s = max(0.0, deadline.left())
+        ended = done_or_cancelled.wait(min(left_s, most_s))
+    if shared.done():
+        return True
+    if ended or left_s <= most_s:
         raise Timeout("the request exceeded its deadline")
+    return False
 
 
 def cache_key(*parts: str) -> bytes:

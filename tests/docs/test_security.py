@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from svc import limits
-from svc.engine import ask, reply
+from svc.engine import ask, cache, reply
 from svc.providers import streams
 from svc.web.decorators import ARRIVING_BYTES
 
@@ -76,6 +76,7 @@ SAID = {
     "among the last {:,} of a question": limits.LABELS_LOOKED_AT,
     "the doubt of the last {:,} that were labelled": limits.REVIEW_DECISIONS,
     "a worker remembers {:,}": limits.FITS_REMEMBERED,
+    "Where that takes over {:g} s, leaves": cache.PATIENCE_S,
     "At most {} model calls a request": limits.MODEL_CALLS,
     "({} jobs a key,": limits.JOBS_OPEN,
 }

@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -239,6 +239,31 @@ def test_who_has_more_time_or_another_line_than_the_leader_tries_to_have_a_turn_
         assert isinstance(leader.exception(30), NoSlotInTime)
         error = joiner.exception(30)
     assert error is None if tries else isinstance(error, NoSlotInTime)
+
+
+def test_who_has_a_long_line_keeps_no_other_from_its_answer() -> None:
+    cache: DecisionCache[str] = DecisionCache(10, patience_s=0.01)
+    slow = Slow()
+    with ThreadPoolExecutor(2) as threads:
+        leader = threads.submit(cache.fetch, "auto", KEY, FAR, slow, "shop", "hostile")
+        assert slow.started.wait(30)
+        assert cache.fetch("auto", KEY, FAR, lambda: "own", "shop", "honest") == ("own", False)
+        slow.let_go.set()
+        assert leader.result(30) == ("made", False)
+
+
+def test_a_caller_waits_for_what_it_asked_itself_as_long_as_it_takes() -> None:
+    cache: DecisionCache[str] = DecisionCache(10, patience_s=0.01)
+    slow, deadline = Slow(), ToldDeadline()
+    with ThreadPoolExecutor(2) as threads:
+        leader = threads.submit(cache.fetch, "auto", KEY, FAR, slow, "shop", "honest")
+        assert slow.started.wait(30)
+        joiner = threads.submit(cache.fetch, "auto", KEY, deadline, never, "shop", "honest")
+        assert deadline.waiting.wait(30)
+        assert not wait([joiner], 0.1).done
+        slow.let_go.set()
+        assert leader.result(30) == ("made", False)
+        assert joiner.result(30) == ("made", True)
 
 
 class HeldDeadline(ToldDeadline):
