@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from svc.deadline import Deadline
 from svc.errors import DollarsSpent, NoSlotInTime, OutOfCalls, Timeout
@@ -18,8 +18,14 @@ T = TypeVar("T")
 # So long a caller waits for the value of another one, who may stand in a long line at a provider.
 PATIENCE_S = 5.0
 
-# A mode and a key, and the caller whose requests alone wait for the value; None where all do.
-_Place = tuple[str, bytes, str | None]
+
+class _Led(NamedTuple, Generic[T]):
+    """A value that is being made, by whom, and until when."""
+
+    value: Future[T]
+    leader: str | None
+    deadline: Deadline
+
 
 # A request whose deadline is so many seconds later may have its turn at a provider where another's
 # came too late. Those of one caller, who has one line there, would else try one after the other.
@@ -45,8 +51,8 @@ class DecisionCache(Generic[T]):
         self._kept: dict[str, Recent[str, bytes, T]] = {}
         # What those of all modes weigh.
         self._weights: Recent[str, tuple[str, bytes], int] = Recent(most, int)
-        # With who makes the value, and until when.
-        self._under_way: dict[_Place, tuple[Future[T], str | None, Deadline]] = {}
+        # By mode and key, and by who makes the value.
+        self._under_way: dict[tuple[str, bytes], dict[str | None, _Led[T]]] = {}
         self._lock = threading.Lock()
 
     def fetch(
@@ -63,40 +69,45 @@ class DecisionCache(Generic[T]):
         It is the `owner`'s, whose keys are no one else's.
 
         Of several callers at the same time one makes the value, and the others get its failure too.
-        Where it takes over `patience_s`, or runs out of its own time, calls or budget, each other
-        caller makes the value, once for all that it asks at that time. Raises what `make` raises,
-        and `Timeout`.
+        Where it takes over `patience_s`, or runs out of its own time, calls or budget, the others
+        wait for it no more: one of them makes the value next. Raises what `make` raises, and
+        `Timeout`.
         """
         if self._size == 0:
             return make(), False
-        place: _Place = mode, key, None
+        avoided = set[str | None]()
         while True:
             with self._lock:
                 value = self._used(mode, key, owner)
                 if value is not None:
                     return value, True
-                under_way = self._under_way.get(place)
-                if under_way is None:
-                    own: Future[T] = Future()
-                    self._under_way[place] = own, caller, deadline
+                led = self._led(mode, key, caller, avoided)
+                if led is None:
+                    own = _Led[T](Future(), caller, deadline)
+                    self._under_way.setdefault((mode, key), {})[caller] = own
                     break
-            shared, leader, leading = under_way
-            if not _wait(shared, deadline, math.inf if caller == leader else self._patience_s):
-                place = mode, key, caller
+            is_ours = caller == led.leader
+            # Who asks the same and leaves, again and again, or stands in a long line at a provider,
+            # would keep others from their answer.
+            avoided.add(led.leader)
+            if not _wait(led.value, deadline, math.inf if is_ours else self._patience_s):
                 continue
             try:
-                return shared.result(), True
+                return led.value.result(), True
             except (Timeout, NoSlotInTime, OutOfCalls, DollarsSpent) as error:
-                # Who made the value ran out of its own time, calls or budget, or has left. Another
-                # caller waits for it no more: who asks the same and leaves, again and again, would
-                # keep it from its answer.
-                if caller != leader:
-                    place = mode, key, caller
-                is_as_late = caller == leader and deadline.at < leading.at + _LATER_S
+                is_as_late = is_ours and deadline.at < led.deadline.at + _LATER_S
                 if isinstance(error, NoSlotInTime) and is_as_late:
                     raise
                 deadline.check()
-        return self._make(place, own, make, owner, caller), False
+        return self._make(mode, key, own, make, owner), False
+
+    def _led(
+        self, mode: str, key: bytes, caller: str | None, avoided: Collection[str | None]
+    ) -> _Led[T] | None:
+        """What is being made that this caller waits for, its own before that of others."""
+        under_way = self._under_way.get((mode, key), {})
+        others = (led for leader, led in under_way.items() if leader not in avoided)
+        return under_way.get(caller) or next(others, None)
 
     def kept(self, mode: str, key: bytes, owner: str = "") -> T | None:
         """The value that is kept for `key`, which counts as used; None where there is none."""
@@ -110,25 +121,30 @@ class DecisionCache(Generic[T]):
 
     def _make(
         self,
-        place: _Place,
-        own: Future[T],
+        mode: str,
+        key: bytes,
+        own: _Led[T],
         make: Callable[[], T],
         owner: str,
-        caller: str | None,
     ) -> T:
         try:
             value = make()
         except BaseException as error:
             with self._lock:
-                del self._under_way[place]
-            own.set_exception(error)
+                self._is_made(mode, key, own)
+            own.value.set_exception(error)
             raise
-        mode, key, _ = place
         with self._lock:
-            del self._under_way[place]
-            self._keep(mode, key, value, owner, caller)
-        own.set_result(value)
+            self._is_made(mode, key, own)
+            self._keep(mode, key, value, owner, own.leader)
+        own.value.set_result(value)
         return value
+
+    def _is_made(self, mode: str, key: bytes, own: _Led[T]) -> None:
+        under_way = self._under_way[mode, key]
+        del under_way[own.leader]
+        if not under_way:
+            del self._under_way[mode, key]
 
     def _keep(self, mode: str, key: bytes, value: T, owner: str, caller: str | None) -> None:
         kept = self._kept.setdefault(mode, Recent(self._size))

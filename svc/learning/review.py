@@ -136,7 +136,8 @@ class ReviewDesk:
         drawn = self._queue.drawn(wording, limits.LABELS_READ)
         decisions = [drawn.decisions.get(level, 0) for level in range(drawing.LEVELS)]
         # Labels from elsewhere take decisions out of the queue: those that somebody complained of.
-        told = drawn.elsewhere <= MOST_ELSEWHERE * min(sum(decisions), limits.REVIEW_COUNTED)
+        counted = drawn.elsewhere < limits.REVIEW_COUNTED
+        told = counted and drawn.elsewhere <= MOST_ELSEWHERE * sum(decisions)
         accuracy = drawing.accuracy(
             np.array(drawn.correct, dtype=np.int64),
             np.array(drawn.level, dtype=np.int64),

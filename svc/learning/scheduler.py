@@ -65,12 +65,13 @@ class Scheduler(Generic[T]):
     def schedule(self, item: T, delay_s: float) -> None:
         """Run `item` in `delay_s` seconds, unless it is already scheduled for an earlier time.
 
-        Where no more are remembered, who has most of them gives up the last of its own.
+        Where no more are remembered, who has most of them gives up the last of its own; nobody
+        does for who would have as many, and its item is found later.
         """
         due = self._clock() + delay_s
         with self._changed:
             known = self._due.get(item)
-            if known is None and not self._has_room(self._owner(item)):
+            if known is None and not self._makes_room(self._owner(item)):
                 return
             if known is None:
                 self._of[self._owner(item)] += 1
@@ -78,7 +79,7 @@ class Scheduler(Generic[T]):
                 self._due[item] = due
                 self._changed.notify()
 
-    def _has_room(self, owner: Hashable) -> bool:
+    def _makes_room(self, owner: Hashable) -> bool:
         """Whether one more of this owner is remembered, for which another one may be given up."""
         if len(self._due) < self._most:
             return True

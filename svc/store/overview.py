@@ -93,7 +93,7 @@ def _leading(
         key, question_id, definition, labels, calibrator, last_at = row
         # A character of a key may take four bytes.
         most_chars -= len(definition) + len(key.encode())
-        if number and (min(most_chars, most_sums) < 0):
+        if number and min(most_chars, most_sums) < 0:
             return
         decisions, sums = connection.execute(_ANSWERS, (project, question_id)).fetchone()
         most_sums -= sums

@@ -286,8 +286,8 @@ def test_who_asks_the_same_and_leaves_again_and_again_keeps_no_other_from_its_an
         leader = threads.submit(cache.fetch, "auto", KEY, FAR, leaves, "shop", "hostile")
         assert leaves.started.wait(30)
         waiting = [
-            threads.submit(cache.fetch, "auto", KEY, deadline, own, "shop", "honest")
-            for deadline in (first, second)
+            threads.submit(cache.fetch, "auto", KEY, deadline, own, "shop", name)
+            for deadline, name in ((first, "honest"), (second, "other"))
         ]
         assert first.waiting.wait(30) and second.waiting.wait(30)
         leaves.let_go.set()

@@ -252,6 +252,32 @@ def test_labels_that_come_in_another_order_than_the_answers(world: World) -> Non
     assert found.weights is not None and len(np.unique(found.weights)) > 3
 
 
+def test_what_the_review_queue_handed_out_counts_by_the_chance_of_today(world: World) -> None:
+    for _ in range(60):
+        world.give()
+    question_id = world.given[0].question_id
+
+    def hand_out(connection: sqlite3.Connection) -> None:
+        rounds = [("default", question_id)] * 3
+        add = "INSERT INTO review_rounds (project, question_id) VALUES (?, ?)"
+        connection.executemany(add, rounds)
+        chances = [(number, level, 0.1 * number) for number in (1, 2, 3) for level in (0, 1)]
+        connection.executemany("INSERT INTO review_chances VALUES (?, ?, 0.1, ?)", chances)
+        connection.execute("UPDATE labels SET review_round = 1 + id % 3, doubt = id / 3 % 2")
+
+    world.database.write(hand_out)
+    kept = ScoredLabels(world.place, QUESTION.task)
+    world.agree(kept)
+    others = "UPDATE review_chances SET relative = relative * (2 + level)"
+    world.database.write(lambda connection: connection.execute(others).rowcount)
+    world.give()
+    world.agree(kept)
+    found = kept.scores(world.labels, world.state)
+    assert found.weights is not None and len(np.unique(found.weights)) > 3
+    # Sixty-one labels, two names, and six rounds and levels.
+    assert kept.weight == 61 + 2 + 6
+
+
 def test_only_the_rows_of_new_labels_are_read(world: World) -> None:
     for _ in range(40):
         world.give()

@@ -143,6 +143,12 @@ def test_what_hangs_on_a_decision_goes_with_it_and_sums_and_calibrators_stay(sho
     assert (state.labels, state.calibrator) == (1, '{"kind": "temperature", "t": 2.0}')
     (project,) = Overview(shop.database).projects(None, "", 1)
     assert (project.decisions, project.labels) == (2, 1)
+    shop.later(4)
+    shop.sweep()
+    (project,) = Overview(shop.database).projects(None, "", 1)
+    # Of the last decision, which is gone, the day is known.
+    last = (shop.clock.now - 4 * DAY_S) // DAY_S * DAY_S
+    assert (project.labels, project.last_at) == (0, last * 1_000)
     now_ms = int(shop.clock.now * 1_000)
     weeks = Weeks(shop.database).read("default", label.question_id, 53, now_ms)
     assert sum(sum(week.counts.values()) for week in weeks) == 2
