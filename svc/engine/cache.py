@@ -75,7 +75,7 @@ class DecisionCache(Generic[T]):
         """
         if self._size == 0:
             return make(), False
-        avoided = set[str | None]()
+        avoided: set[str | None] = set()
         while True:
             with self._lock:
                 value = self._used(mode, key, owner)
@@ -83,7 +83,7 @@ class DecisionCache(Generic[T]):
                     return value, True
                 led = self._led(mode, key, caller, avoided)
                 if led is None:
-                    own = _Led[T](Future(), caller, deadline)
+                    own: _Led[T] = _Led(Future(), caller, deadline)
                     self._under_way.setdefault((mode, key), {})[caller] = own
                     break
             is_ours = caller == led.leader
