@@ -250,8 +250,8 @@ LABELS_LOOKED_AT = 50_000
 # each set reads fewer.
 SETS_LABELS_READ = 50_000
 
-# The sums that a report of activity on all projects reads. One project has fewer, as its days count
-# so many names by themselves.
+# The sums that a report of activity on all projects reads. One project hardly has as many, since
+# each of its days counts a bounded number of names by themselves, and the others together.
 ACTIVITY_SUMS = 500_000
 
 # The sums by week and answer after which a page of questions ends.

@@ -18,6 +18,10 @@ T = TypeVar("T")
 # So long a caller waits for the value of another one, who may stand in a long line at a provider.
 PATIENCE_S = 5.0
 
+# A request whose deadline is so many seconds later may have its turn at a provider where another's
+# came too late. Those of one caller, who has one line there, would else try one after the other.
+_LATER_S = 1.0
+
 
 class _Led(NamedTuple, Generic[T]):
     """A value that is being made, by whom, and until when."""
@@ -25,11 +29,6 @@ class _Led(NamedTuple, Generic[T]):
     value: Future[T]
     leader: str | None
     deadline: Deadline
-
-
-# A request whose deadline is so many seconds later may have its turn at a provider where another's
-# came too late. Those of one caller, who has one line there, would else try one after the other.
-_LATER_S = 1.0
 
 
 class DecisionCache(Generic[T]):
@@ -131,16 +130,16 @@ class DecisionCache(Generic[T]):
             value = make()
         except BaseException as error:
             with self._lock:
-                self._is_made(mode, key, own)
+                self._end(mode, key, own)
             own.value.set_exception(error)
             raise
         with self._lock:
-            self._is_made(mode, key, own)
+            self._end(mode, key, own)
             self._keep(mode, key, value, owner, own.leader)
         own.value.set_result(value)
         return value
 
-    def _is_made(self, mode: str, key: bytes, own: _Led[T]) -> None:
+    def _end(self, mode: str, key: bytes, own: _Led[T]) -> None:
         under_way = self._under_way[mode, key]
         del under_way[own.leader]
         if not under_way:

@@ -70,14 +70,15 @@ class Scheduler(Generic[T]):
         """
         due = self._clock() + delay_s
         with self._changed:
-            known = self._due.get(item)
-            if known is None and not self._makes_room(self._owner(item)):
+            if item not in self._due:
+                owner = self._owner(item)
+                if not self._makes_room(owner):
+                    return
+                self._of[owner] += 1
+            elif due >= self._due[item]:
                 return
-            if known is None:
-                self._of[self._owner(item)] += 1
-            if known is None or due < known:
-                self._due[item] = due
-                self._changed.notify()
+            self._due[item] = due
+            self._changed.notify()
 
     def _makes_room(self, owner: Hashable) -> bool:
         """Whether one more of this owner is remembered, for which another one may be given up."""

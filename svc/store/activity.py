@@ -141,7 +141,7 @@ class Activity:
         only = "" if project is None else "AND project = ?"
         place += [] if project is None else [project]
         with self._database.read() as connection:
-            # One project has fewer, as its days count so many names by themselves.
+            # One project hardly has as many, see `limits.ACTIVITY_SUMS`.
             if project is None and connection.execute(_BEYOND, (*place, self._most)).fetchone():
                 raise TooManySums(f"there are over {self._most:,} sums")
             by_start = connection.execute(_READ.format("start", "1", only), (*place, -1)).fetchall()

@@ -426,9 +426,9 @@ CREATE INDEX review_items_by_lease
     ON review_items (project, question_id, leased_until) WHERE state = 1;
 """
 # A wording, or a round of the review queue, that is deleted is looked for in all tables that refer
-# to it, inside the write lock: without these they were read whole for each one. Where statements
-# give both, the project follows the wording in indexes that began with it. That of `asked` has the
-# key once more, which counts.
+# to it, inside the write lock: without these they were read whole for each one. Indexes that
+# began with the project have it behind the wording now, where statements give both. That of `asked`
+# has the key once more, which counts.
 _REFERENCES_IN_INDEX = """
 DROP INDEX labels_by_question;
 CREATE INDEX labels_by_question ON labels (question_id, project);
@@ -452,9 +452,9 @@ UPDATE project_sizes SET bytes = bytes + (
     )
 );
 """
-# The project is no longer the second column of these two, also of tables that have it in their
-# primary key: questions of one project were answered from them, and each row was looked up again.
-# Rounds have it, since what is asked of those of one wording is asked of one project's.
+# SQLite appends the primary key to an index of a table without row ids. With the project second,
+# the first two were preferred to the primary key for what one project asks, and each row was looked
+# up again; with another column second they serve deletions alone. Rounds are asked for by both.
 _REFERENCES_ALONE = """
 DROP INDEX weeks_by_question;
 CREATE INDEX weeks_by_question ON weeks (question_id, top);

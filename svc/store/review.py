@@ -179,7 +179,7 @@ _DRAWN = (
 # However old they are: what they took out of the queue does not come back.
 _ELSEWHERE = (
     "SELECT count(*) FROM (SELECT 1 FROM labels WHERE project = ? AND question_id = ? "
-    "AND review_round IS NULL LIMIT ?)"
+    f"AND review_round IS NULL LIMIT {limits.REVIEW_COUNTED})"
 )
 
 
@@ -352,8 +352,7 @@ class ReviewQueue:
         with self._database.read() as connection:
             decisions = dict(connection.execute(_LEVELS, wording).fetchall())
             rows = connection.execute(_DRAWN, (*wording, most)).fetchall()
-            counted = (*wording, limits.REVIEW_COUNTED)
-            (elsewhere,) = connection.execute(_ELSEWHERE, counted).fetchone()
+            (elsewhere,) = connection.execute(_ELSEWHERE, wording).fetchone()
         level, correct, chance = ([row[place] for row in rows] for place in range(3))
         return Drawn(level, correct, chance, decisions, elsewhere)
 

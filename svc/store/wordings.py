@@ -20,7 +20,7 @@ KEYS_SWEPT = 10_000
 
 # A key may make millions of wordings a day, so that they are looked at so many at a time, and so
 # many decisions.
-_LOOKED_AT_ONCE, _READ_AT_ONCE = 10_000, 2_000
+_WORDINGS_AT_ONCE, _DECISIONS_AT_ONCE = 10_000, 2_000
 
 _LOOKED_AT = (
     "INSERT INTO meta (name, value) VALUES ('wordings_swept_at', :now) ON CONFLICT (name) "
@@ -37,7 +37,7 @@ _UNUSED = (
     + " AND ".join(
         f"id NOT IN (SELECT question_id FROM {table})" for table in ("asked", *_REFERRING)
     )
-    + f" ORDER BY id LIMIT {_LOOKED_AT_ONCE}"
+    + f" ORDER BY id LIMIT {_WORDINGS_AT_ONCE}"
 )
 # Those that were asked last before all decisions of their project, so that none has them: where
 # nothing else of the project has the wording, or another key that was asked later has it.
@@ -61,11 +61,11 @@ _ASKED = "SELECT question_ids FROM decisions WHERE seq > ?"
 # be long. SQLite does not find (project, seq) > (?, ?) by its second column.
 _FURTHER = (
     "SELECT project, seq, question_ids FROM decisions INDEXED BY decisions_by_project "
-    f"WHERE {{}} ORDER BY project, seq LIMIT {_READ_AT_ONCE}"
+    f"WHERE {{}} ORDER BY project, seq LIMIT {_DECISIONS_AT_ONCE}"
 )
 _ALL_ASKED = (
     f"SELECT * FROM ({_FURTHER.format('project = ?1 AND seq > ?2')}) UNION ALL "
-    f"SELECT * FROM ({_FURTHER.format('project > ?1')}) LIMIT {_READ_AT_ONCE}"
+    f"SELECT * FROM ({_FURTHER.format('project > ?1')}) LIMIT {_DECISIONS_AT_ONCE}"
 )
 # How many answers to a wording were deleted, as long as it is there: with those of a later run they
 # may be all that its sums count.
@@ -120,6 +120,7 @@ def drop_unused(database: Database, goes_on: Callable[[], bool]) -> int:
             break
         after = unused[-1]
         listed = [one for one in unused if one not in asked]
+        # Where none of so many goes, there is a rest as well.
         for start in range(0, max(1, len(listed)), TOGETHER):
             with database.read() as connection:
                 # What came meanwhile is looked through once, and not for each.
@@ -189,7 +190,7 @@ class _Asked:
                 rows = connection.execute(_ALL_ASKED, place).fetchall()
             for *_, question_ids in rows:
                 self._add(json.loads(question_ids))
-            if len(rows) < _READ_AT_ONCE:
+            if len(rows) < _DECISIONS_AT_ONCE:
                 return True
             place = tuple(rows[-1][:2])
             if not goes_on():

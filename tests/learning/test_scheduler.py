@@ -28,6 +28,19 @@ class Ran:
             return list(self.items)
 
 
+class Held(Ran):
+    """Waits with each until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def __call__(self, item: str) -> None:
+        self.begun.set()
+        assert self.go.wait(30)
+        super().__call__(item)
+
+
 def using(run: Callable[[str], None], use: Callable[[Scheduler[str]], None]) -> None:
     later = Scheduler(run)
     try:
@@ -82,22 +95,15 @@ def test_a_rest_follows_what_took_long() -> None:
 
 
 def test_the_many_of_one_owner_do_not_hold_up_those_of_others() -> None:
-    begun, go = threading.Event(), threading.Event()
-    ran = Ran()
-
-    def run(item: str) -> None:
-        begun.set()
-        assert go.wait(30)
-        ran(item)
-
-    later = Scheduler(run, owner=lambda item: item[0])
+    ran = Held()
+    later = Scheduler(ran, owner=lambda item: item[0])
     try:
         for item in ("a1", "a2", "a3", "a4"):
             later.schedule(item, 0)
-            assert begun.wait(30)
+            assert ran.begun.wait(30)
         later.schedule("b1", 0)
         later.schedule("c1", 0)
-        go.set()
+        ran.go.set()
         assert ran.wait_for(6) == ["a1", "b1", "c1", "a2", "a3", "a4"]
     finally:
         later.close()
@@ -194,22 +200,15 @@ def test_few_are_remembered_and_the_others_are_found_when_half_of_them_ran() -> 
 
 
 def test_who_has_most_of_what_is_remembered_gives_up_its_last() -> None:
-    begun, go = threading.Event(), threading.Event()
-    ran = Ran()
-
-    def run(item: str) -> None:
-        begun.set()
-        assert go.wait(30)
-        ran(item)
-
-    later = Scheduler(run, owner=lambda item: item[0], most=4)
+    ran = Held()
+    later = Scheduler(ran, owner=lambda item: item[0], most=4)
     try:
         later.schedule("first", 0)
-        assert begun.wait(30)
+        assert ran.begun.wait(30)
         # With the fifth, the third of `b` and the second of `c` nobody would have fewer.
         for item in ("a1", "a2", "a3", "a4", "a5", "b1", "b2", "b3", "c1", "c2"):
             later.schedule(item, 0.001 * int(item[1]))
-        go.set()
+        ran.go.set()
         assert set(ran.wait_for(5)) == {"first", "a1", "b1", "b2", "c1"}
     finally:
         later.close()
