@@ -179,9 +179,12 @@ def _start_keeper(server: Arbiter) -> None:
 
 
 def on_exit(server: Arbiter) -> None:
-    """In the master, when its workers have ended: wait for the rows that are under way."""
+    """In the master, when its workers have ended: wait for the rows that are under way.
+
+    They have the same grace as requests, at the same time.
+    """
     if _keeper is not None:
-        _keeper.stop(limits.SHUTDOWN_GRACE_S)
+        _keeper.end(limits.SHUTDOWN_GRACE_S, CLOSE_S)
 
 
 def post_worker_init(worker: ThreadWorker) -> None:

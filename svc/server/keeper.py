@@ -79,7 +79,9 @@ class Keeper:
         when `bell` is rung; `listeners` are left to others.
         """
         self._works, self._bell, self._listeners = works, bell, listeners
-        self._master, self._stopping = os.getpid(), False
+        self._master = os.getpid()
+        # When it was told to stop, by time.monotonic().
+        self._told_at: float | None = None
         self._fork(0.0)
 
     def renew(self) -> None:
@@ -88,7 +90,7 @@ class Keeper:
         To be called each second, and when the system tells the master of a child, that it was
         stopped too. Raises `OSError` where the system allows no further process.
         """
-        if os.getpid() != self._master or self._stopping:
+        if os.getpid() != self._master or self._told_at is not None:
             return
         if self._has_ended():
             # Where no other one can be made, the next call tries again.
@@ -99,19 +101,32 @@ class Keeper:
 
     def kill(self) -> None:
         """End it at once, and its processes with it."""
-        self._stopping = True
+        self._note_the_stop()
         self._send(signal.SIGKILL)
 
-    def stop(self, seconds: float = 0.0) -> None:
-        """Have it stop, and wait so long for rows that are under way; then it is killed."""
-        self._stopping = True
+    def stop(self) -> None:
+        """Have it stop once rows that are under way have ended."""
+        self._note_the_stop()
         self._send(signal.SIGTERM)
-        give_up_at = time.monotonic() + seconds
-        while seconds and not self._has_ended():
+
+    def end(self, grace_s: float, least_s: float) -> None:
+        """Have it stop, and wait for its end until `grace_s` after it was first told to.
+
+        That are `least_s` from now at least, for what workers left to it. Then it is killed.
+        """
+        self.stop()
+        give_up_at = max(self._note_the_stop() + grace_s, time.monotonic() + least_s)
+        while not self._has_ended():
             if time.monotonic() >= give_up_at:
                 self._send(signal.SIGKILL)
                 return
             time.sleep(END_LOOK_S)
+
+    def _note_the_stop(self) -> float:
+        """When it was told to stop for the first time, which is now unless it was before."""
+        if self._told_at is None:
+            self._told_at = time.monotonic()
+        return self._told_at
 
     def _fork(self, delay_s: float) -> None:
         self._pid = os.fork()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -41,6 +43,27 @@ resource.prlimit(int(first), resource.RLIMIT_NPROC, (100, 100))
 assert os.read(reading, 5) == b"begun"
 assert open(children).read().split() == [first]
 keeper.kill()
+"""
+
+# Work that goes on when it is told to stop, as a row at a model that takes long does.
+ENDING = """
+import os, signal, threading, time
+from svc.bootstrap import Shared
+from svc.server.keeper import NAME, Keeper
+
+reading, writing = os.pipe()
+
+def work(stop):
+    os.write(writing, b"begun")
+    threading.Event().wait(60)
+
+keeper = Keeper({NAME: work}, Shared().bell, [])
+assert os.read(reading, 5) == b"begun"
+keeper.stop()
+threading.Event().wait(2)
+began = time.monotonic()
+keeper.end(grace_s=GRACE, least_s=LEAST)
+print(time.monotonic() - began)
 """
 
 # This process and a server, which may have a worker and one thread more, and later many.
@@ -86,6 +109,17 @@ assert status == 0
 @ONLY_ROOT
 def test_work_that_could_not_begin_begins_once_there_may_be_a_process() -> None:
     assert "svc-jobs does not begin" in errors_of(SCRIPT)
+
+
+@pytest.mark.parametrize(("grace", "least", "waited"), [(6, 1, 4), (0, 1, 1)])
+def test_rows_under_way_have_their_grace_from_when_they_were_first_told(
+    grace: int, least: int, waited: int
+) -> None:
+    # It was told two seconds before; that it counts from now again would take six.
+    script = ENDING.replace("GRACE", str(grace)).replace("LEAST", str(least))
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert waited - 0.1 < float(done.stdout) < waited + 1.9
 
 
 def test_the_master_goes_on_where_no_process_can_be_made_and_tries_again() -> None:
