@@ -74,8 +74,10 @@ CONDITIONS = 4_096
 # letter takes up to 4 ns, and some letters are two or three once case is folded.
 SEARCHED_CHARS = 250 * STATE_CHARS
 
-# Faults in the wording of a request's questions that are listed.
+# Faults in the wording of a request's questions that are listed, and the characters of their names
+# and places: the key of a question stands in each of its faults.
 LINT_FINDINGS = 1_000
+LINT_CHARS = 1_000_000
 
 # Stages and images of one request. The bytes are those of one image after decoding.
 STAGES = 8
@@ -85,6 +87,8 @@ IMAGE_BYTES = 5 * 1024 * 1024
 
 # The top-level fields of a state whose influence on an answer can be explained.
 EXPLAIN_FIELDS = 12
+# The characters of their names, which stand in each explained answer, counted for each question.
+EXPLAIN_NAMES_CHARS = 100_000
 
 # The bytes of what a process remembers of texts of one kind, such as checked sets of questions.
 REMEMBERED_BYTES = 12_000_000

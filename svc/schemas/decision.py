@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -328,7 +329,8 @@ class DecisionRequestSchema(Schema):
     explain = FlagField(
         "Add to each answer by how much its probability drops without each of at most "
         f"{limits.EXPLAIN_FIELDS} top-level fields of an object state; one more call a field. "
-        "Not together with `depends_on`.",
+        f"Their names may have {limits.EXPLAIN_NAMES_CHARS:,} characters, counted for each "
+        "question. Not together with `depends_on`.",
         default=False,
     )
     images = Images(
@@ -371,8 +373,8 @@ class DecisionRequestSchema(Schema):
             data["stages"] = stages(data["questions"])
         except UnsoundDependency as error:
             raise ValidationError({"questions": {error.key: [error.reason]}}) from None
-        if data.get("explain") and len(data["stages"]) > 1:
-            raise ValidationError("cannot be used with depends_on", "explain")
+        if data.get("explain"):
+            _check_explained(data["state"], data["questions"], data["stages"])
         return DecisionRequest(**data)
 
 
@@ -387,6 +389,23 @@ def check_conditions(state: State, questions: Mapping[str, Question]) -> None:
             check_search(state.fields, wanted)
         except ValidationError as error:
             raise ValidationError({"questions": error.messages}) from None
+
+
+def _check_explained(
+    state: State, questions: Mapping[str, Question], stages: Sequence[Sequence[str]]
+) -> None:
+    """Raise `ValidationError` where answers cannot be explained, or would take too much room."""
+    if len(stages) > 1:
+        raise ValidationError("cannot be used with depends_on", "explain")
+    explained = sum(question.reversible for question in questions.values())
+    names = islice(state.fields or (), limits.EXPLAIN_FIELDS)
+    chars = explained * sum(map(len, names))
+    if chars > limits.EXPLAIN_NAMES_CHARS:
+        raise ValidationError(
+            f"would repeat {chars:,} characters of the state's field names in the answers, at most "
+            f"{limits.EXPLAIN_NAMES_CHARS:,} are allowed",
+            "explain",
+        )
 
 
 def _raise_for(field: str, words: str, reasons: Mapping[str, str]) -> None:

@@ -55,9 +55,10 @@ def blueprint() -> Blueprint:
 
         No model is asked, and nothing is kept. A finding is advice: faults of options, levels,
         bounds, examples and conditions are found in any language, those of single words in English.
-        At most {LINT_FINDINGS} are listed.
+        At most {LINT_FINDINGS} are listed, and fewer where names are very long.
         """
-        found = lint(given["questions"], limits.LINT_FINDINGS, g.deadline.check)
+        most, chars = limits.LINT_FINDINGS, limits.LINT_CHARS
+        found = lint(given["questions"], most, chars, g.deadline.check)
         return {"findings": [asdict(finding) for finding in found]}
 
     return routes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -27,15 +28,25 @@ class Finding:
 
 
 def lint(
-    questions: Mapping[str, Question], most: int | None = None, check: Check = lambda: None
+    questions: Mapping[str, Question],
+    most: int | None = None,
+    chars: float = math.inf,
+    check: Check = lambda: None,
 ) -> list[Finding]:
-    """What is found in checked questions, in their order; at most the first `most`.
+    """What is found in checked questions, in their order.
 
-    `check` is called again and again, and may raise to end it.
+    At most the first `most`, whose names and places have `chars` characters together, and one in
+    any case. `check` is called again and again, and may raise to end it.
     """
     wordings: dict[str, Wording] = {}
     wordings.update((key, Wording(key, asked, wordings)) for key, asked in questions.items())
-    return list(islice(chain.from_iterable(_of(one, check) for one in wordings.values()), most))
+    findings: list[Finding] = []
+    for finding in islice(chain.from_iterable(_of(one, check) for one in wordings.values()), most):
+        chars -= len(finding.question) + len(finding.where) + len(finding.what)
+        if findings and chars < 0:
+            break
+        findings.append(finding)
+    return findings
 
 
 def _of(wording: Wording, check: Check) -> Iterator[Finding]:

@@ -51,3 +51,14 @@ def test_what_it_takes_is_checked(client: FlaskClient, body: Any, status: int, w
     answer = lint(client, body)
     assert answer.status_code == status
     assert words in answer.json["error"]["message"]
+
+
+def test_a_long_key_is_not_repeated_in_every_finding(client: FlaskClient) -> None:
+    """A request of 350 KB had a response of 338 MB, for which the worker took 700 MB."""
+    asked = {f"b{number:02}": {"type": "noul", "instructions": "Is it so?"} for number in range(33)}
+    never = {f"@{key}": 9 for key in list(asked)[:31]}
+    ruled = {**asked["b32"], "rules": [{"if": never, "answer": True}] * 32}
+    answer = lint(client, {"questions": {"\U00020000" * 85_000: ruled, **asked}})
+    assert answer.status_code == 200
+    assert len(answer.json["findings"]) > 1
+    assert len(answer.data) < 5_000_000
