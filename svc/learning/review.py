@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from svc import limits
-from svc.jsontext import JsonObject
+from svc.jsontext import JsonObject, leading
 from svc.learning.reports import Reporter
 from svc.learning.wordings import latest
 from svc.questions import Question
@@ -85,7 +85,8 @@ class ReviewDesk:
         if len(items) < limit and self._look(wording, question, now_ms, now_ms):
             items = self._queue.hand_out(wording, reviewer, limit, now_ms, until_ms)
         found = (self._shown(item, shown) for item in items)
-        return [item for item in found if item is not None]
+        # The reviewer keeps what does not fit in here, and gets it after these.
+        return leading((item for item in found if item is not None), limits.PAGE_BYTES)
 
     def _look(self, wording: Wording, question: Question, before_ms: int, now_ms: int) -> bool:
         """Let decisions into the queue that came since it last looked, if that was `before_ms`.

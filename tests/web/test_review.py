@@ -175,6 +175,21 @@ def test_a_list_of_disagreements_has_a_bounded_size(reviewed: Reviewed) -> None:
     assert 1_800_000 < len(jsontext.dumps(found)) < limits.PAGE_BYTES
 
 
+def test_a_list_of_items_has_a_bounded_size_and_goes_on_with_those_that_did_not_fit(
+    reviewed: Reviewed,
+) -> None:
+    asked = {"type": "choice", "instructions": "Which?", "options": {"x" * 90_000: "", "dog": ""}}
+    made = [reviewed.decide("dog=0.9", asked)["id"] for _ in range(30)]
+    found: list[str] = []
+    while items := reviewed.review(answers="shown", limit=30)["items"]:
+        assert len(items) < 30
+        assert len(jsontext.dumps(items)) < limits.PAGE_BYTES
+        for item in items:
+            found.append(item["id"])
+            reviewed.say(item["id"], "dog")
+    assert sorted(found) == sorted(made)
+
+
 def test_a_skip_needs_the_reviewer_who_has_the_decision(reviewed: Reviewed) -> None:
     made = reviewed.decide("cat=0.8")["id"]
     refused = reviewed.skip(made)
