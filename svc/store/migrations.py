@@ -512,8 +512,8 @@ def prepare(path: Path, migrations: Sequence[Migration], may_create: bool = True
     """
     try:
         _check_place(path)
+        _check_log(path)
         if path.exists():
-            _check_log(path)
             _check_untouched(path, migrations)
         with contextlib.closing(connect(path, "rwc" if may_create else "rw")) as connection:
             _migrate(connection, path, migrations)
@@ -543,11 +543,18 @@ def _check_log(path: Path) -> None:
     """Check that a log beside the file is its own; SQLite would take in that of any other.
 
     A file that has a log says so in its head, before the log has anything in it. A copy of a
-    backup does not. See "The Database Header" in SQLite's "Database File Format".
+    backup does not. See "The Database Header" in SQLite's "Database File Format". Where the file
+    is not there, or has nothing in it, SQLite would delete the log.
     """
     log = Path(f"{path.resolve()}-wal")
     if not log.exists() or not log.stat().st_size:
         return
+    if not path.exists() or not path.stat().st_size:
+        raise _refused(
+            path,
+            f"it is not there or empty, but {str(log)!r} holds what was last written to it; put "
+            "the file back, or remove the log, and the -shm, for a new database",
+        )
     with path.open("rb") as file:
         versions = file.read(20)[18:]
     if versions == _WITHOUT_LOG:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -23,7 +23,8 @@ from tests.contract.test_table import CHOICE, INTEGER, MULTI, NOUL, NUMBER, SCOR
 from tests.fuzz.inputs import MANY
 from tests.hostile.bodies import BODY_BYTES
 from tests.hostile.test_bodies import PROCESSOR_S
-from tests.scripted import Reply, ScriptedProvider, always, completion
+from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, completion
+from tests.web.models import PREFERS_CATS, reply_to
 
 # An example takes up to a second, where those of other fuzz tests take a few milliseconds.
 SEARCHED = settings(
@@ -36,7 +37,10 @@ SEARCHED = settings(
 MARK = "the place of what is long"
 PATHS = ("decide", "decisions", "lint", "forecast")
 
-# The labels that each call is answered with.
+# What a response may have: names of a request stand in several of its places.
+RESPONSE_BYTES = 8_000_000
+
+# The labels that a call is answered with, where the model does not understand its questions.
 SURE = {"A": 0.9, "B": 0.1}
 
 # Texts as they stand in JSON: letters that fold, compose or are escaped in ways of their own.
@@ -97,26 +101,38 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
     """Some questions of one kind, with rules that look for texts which differ."""
     (kind, label), letter = draw(st.sampled_from(KINDS)), draw(st.sampled_from("aßa😀"))
     operator = OPERATORS[draw(st.sampled_from(sorted(OPERATORS)))]
-    count, rules = draw(st.integers(1, 64)), draw(st.integers(0, 32))
+    count, rules = draw(st.integers(1, 64)), draw(st.just(0) | st.integers(0, 32))
     width = draw(st.integers(2, 255 if kind is CHOICE else 20))
-    room = QUESTION_CHARS // count - 60 - (8 * width if kind in (CHOICE, MULTI) else 0)
+    key = draw(st.sampled_from("q😀")) * draw(st.sampled_from([1, 1, 30_000 // count]))
+    room = QUESTION_CHARS // count - 60 - len(key) - (8 * width if kind in (CHOICE, MULTI) else 0)
     length = min(draw(st.integers(0, 2_000)), max(0, room // max(1, rules) - 8))
     asked = {}
     for number in range(count):
         operands = (letter * max(0, length - place) + f"b{number}" for place in range(rules))
         conditions = [{"if": {"a": operator(one)}, "answer": label} for one in operands]
-        asked[f"q{number}"] = {**kind, **({"rules": conditions} if rules else {})}
+        asked[f"{key}{number}"] = {**kind, **({"rules": conditions} if rules else {})}
         if kind in (CHOICE, MULTI):
             others = {f"o{place}": "" for place in range(width - 1)}
-            asked[f"q{number}"]["options"] = {"a": letter, **others}
+            asked[f"{key}{number}"]["options"] = {"a": letter, **others}
     return asked
+
+
+@st.composite
+def states(draw: st.DrawFn) -> dict[str, Any]:
+    """A state with a long text, or with long names of fields."""
+    letter = draw(st.sampled_from("aßa😀"))
+    chars = draw(st.just(STATE_CHARS) | st.integers(0, STATE_CHARS))
+    if draw(st.booleans()):
+        return {"a": letter * chars}
+    fields = draw(st.integers(1, 20))
+    return {"a": "", **{f"{letter * (chars // fields)}{number}": 1 for number in range(fields)}}
 
 
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[str, bytes]:
     """A path, and a body that is taken there but for a long part, which not each has."""
     path, asked = draw(st.sampled_from(PATHS)), draw(questions())
-    state = {"a": draw(st.sampled_from("aßa😀")) * draw(st.integers(0, STATE_CHARS))}
+    state = draw(states())
     body: dict[str, Any] = {"questions": asked}
     if path == "forecast":
         body["sample"] = [state] * draw(st.integers(1, 100))
@@ -126,7 +142,7 @@ def requests(draw: st.DrawFn) -> tuple[str, bytes]:
         body["questions"] = [{"type": "predicate", "instructions": text} for text in texts]
     elif path != "lint":
         body["state"] = state
-        body |= draw(st.sampled_from([{}, {}, {"explain": True}, {"privacy": "strict"}]))
+        body |= draw(st.sampled_from([{}, {"explain": True}, {"privacy": "strict"}]))
     if draw(st.sampled_from([True, False, False])):
         *way, last = draw(st.sampled_from(PLACES))
         place: Any = body
@@ -140,9 +156,17 @@ def requests(draw: st.DrawFn) -> tuple[str, bytes]:
     return path, text.encode("utf-8", "replace")[:BODY_BYTES]
 
 
+def answering(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+    """Answers each question of a call."""
+    try:
+        return Reply(reply_to(PREFERS_CATS, body))
+    except LookupError:
+        return Reply(completion("A", [SURE]))
+
+
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
-    with ScriptedProvider(always(Reply(completion("A", [SURE])))) as provider:
+    with ScriptedProvider(answering) as provider:
         variables = {
             "SVC_DB": str(tmp_path_factory.mktemp("search") / "svc.db"),
             "SVC_MODEL": "@scripted/m",
@@ -176,5 +200,7 @@ def test_no_body_is_found_that_costs_much(
     response = client.post(f"/v1/{path}", data=body)
     took_s = time.thread_time() - began + elsewhere[0]
     target(took_s, label=path)
+    target(float(len(response.data)), label=f"{path}, the response")
     assert took_s < PROCESSOR_S, (path, len(body), body[:300], response.status_code)
+    assert len(response.data) < RESPONSE_BYTES, (path, body[:300])
     assert response.status_code in (200, 400, 404, 422, 502), response.text

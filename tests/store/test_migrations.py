@@ -219,6 +219,27 @@ def test_a_folder_that_takes_no_file_is_refused():
     assert "cannot be opened for writing" in refused("/proc/svc.db")
 
 
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_file_that_is_away_while_its_log_is_there_is_not_made_anew(path, empty):
+    """SQLite would delete the log, and with it what a killed server had stored last."""
+    database = Database.open(path)
+    made = Decisions(database).add(record())
+    away, beside = path.with_name("away.db"), [Path(f"{path}-{name}") for name in ("wal", "shm")]
+    shutil.copy(path, away)
+    kept = [one.read_bytes() for one in beside]
+    database.close()
+    path.unlink()
+    if empty:
+        path.touch()
+    for one, content in zip(beside, kept, strict=True):
+        one.write_bytes(content)
+    assert f"'{beside[0]}' holds what was last written to it; put the file back" in refused(path)
+    assert [one.read_bytes() for one in beside] == kept
+    away.replace(path)
+    with closing(Database.open(path)) as back:
+        assert Decisions(back).get(made) is not None
+
+
 def test_a_copy_in_place_of_a_file_whose_log_is_still_there_is_refused_and_untouched(path):
     """SQLite would take what the log holds into the copy, which is of another time."""
     database, copy = Database.open(path), path.with_name("copy.db")
