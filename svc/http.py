@@ -14,6 +14,9 @@ ARRIVED = "svc.arrived"
 # its side of the connection before it has its answer.
 LEAVING = "svc.leaving"
 
+# The key of the WSGI environment that is there once the application knows who asks.
+KNOWN = "svc.known"
+
 # The status of a request whose caller did not wait for the answer, in the log and the metrics
 # alone: the one that nginx gives to it there.
 CALLER_LEFT = 499

@@ -1,7 +1,8 @@
-"""Refusals of callers that ask on and on wait before they leave, and take no thread meanwhile.
+"""Responses to callers that are refused, or not known, and ask on and on wait before they leave.
 
-A refusal takes most of a millisecond. A caller that sends its next request as soon as it is refused
-would have a worker refuse a thousand a second, and others wait behind them.
+They take no thread meanwhile. Such a response takes most of a millisecond. A caller that sends its
+next request as soon as it has one would have a worker make a thousand a second, and others wait
+behind them.
 """
 
 from __future__ import annotations
@@ -17,27 +18,39 @@ from svc.ratelimit import Buckets, Exceeded
 # The statuses of callers that are not known, may not do this, or ask too much.
 _STATUSES = ("401", "403", "429")
 
+# A connection that has been answered so recently does not only look at the server now and then.
+JUST_NOW_S = 1.0
+
 _NAME = "refusals"
 
 
 class Refusals:
-    """Says which refusals wait, and holds the connections of those that do."""
+    """Says which responses wait, and holds the connections of those that do."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds."""
-        self._clock, self._at_once = clock, Buckets(clock, slots=1)
+        self._clock = clock
+        self._at_once, self._looks = Buckets(clock, slots=1), Buckets(clock, slots=1)
         # What waits, with the time at which it leaves; all wait equally long.
         self._held: deque[tuple[float, Any]] = deque()
 
-    def waits(self, status: str) -> bool:
-        """Whether a response with this status line waits."""
-        if status[:3] not in _STATUSES:
-            return False
-        try:
-            self._at_once.reserve(_NAME, limits.REFUSALS_AT_ONCE)
-        except Exceeded:
-            return True
-        return False
+    def waits(self, status: str, known: bool = False) -> bool:
+        """Whether a response with this status line waits, to a caller who is `known` or not.
+
+        What goes well waits for nobody, as it may be long: the application bounds how often.
+        """
+        refused = status[:3] in _STATUSES or not (known or status.startswith("2"))
+        return refused and _exceeds(self._at_once, limits.REFUSALS_AT_ONCE)
+
+    def look_waits(self, answered_at: float) -> bool:
+        """The same for somebody who looks at the server; its connection was answered last then.
+
+        One that comes on many new connections waits later than one that asks on and on over a few,
+        so that monitors beside the latter do not wait.
+        """
+        if self._clock() - answered_at < JUST_NOW_S:
+            return _exceeds(self._at_once, limits.REFUSALS_AT_ONCE)
+        return _exceeds(self._looks, 2 * limits.REFUSALS_AT_ONCE)
 
     def hold(self, held: Any) -> None:
         """Keep something until its response leaves."""
@@ -51,3 +64,11 @@ class Refusals:
         """What leaves now, those that wait longest first: what is due, or everything."""
         while self._held and (at_once or self.due_in() <= 0):
             yield self._held.popleft()[1]
+
+
+def _exceeds(bucket: Buckets, per_minute: float) -> bool:
+    try:
+        bucket.reserve(_NAME, per_minute)
+    except Exceeded:
+        return True
+    return False

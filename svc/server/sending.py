@@ -138,6 +138,15 @@ class ResponseSocket(socket.socket):
         """Have what is gathered wait for `let_go`, in place of leaving with the block's end."""
         self._holds = True
 
+    def keep(self, data: bytes) -> None:
+        """Have a whole response wait for `let_go`."""
+        self._held = bytearray(data)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a response waits for `let_go`."""
+        return bool(self._held)
+
     def let_go(self) -> bool:
         """Send what was held, without waiting; whether the system took all of it."""
         data, self._held = self._held, bytearray()

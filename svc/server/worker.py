@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import math
 import os
 import select
 import socket
@@ -31,7 +32,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
-from svc.http import ARRIVED, LEAVING
+from svc.http import ARRIVED, KNOWN, LEAVING
 from svc.limits import STRANGERS_LOGGED
 from svc.logs import FIELDS, Sparingly
 from svc.server.balance import ConnectionBalancer
@@ -213,24 +214,31 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """In a thread: answer one request, or say that its head is not there yet."""
         if not conn.initialized:
             conn.init()
-            # Whether it was given a place in the lane.
-            conn.placed = False
+            # Whether it was given a place in the lane, and when it was answered last.
+            conn.placed, conn.answered_at = False, -math.inf
             conn.sock = ResponseSocket(conn.sock, self._waiting)
             conn.parser.unreader = CallerReader(conn.sock)
         if not conn.parser.unreader.take_head():
             return _DEFER
-        if watches(conn.parser.unreader.buf.getvalue()):
-            return super().handle(conn)
+        conn.looks = watches(conn.parser.unreader.buf.getvalue())
+        if conn.looks:
+            return self._answer_next(conn)
         if not (conn.placed or self._lane.enter(conn)):
             return _IN_LINE
         conn.placed = False
         try:
-            again = super().handle(conn)
+            again = self._answer_next(conn)
             while again and self._next_is_here(conn):
-                again = super().handle(conn)
+                again = self._answer_next(conn)
         finally:
             self._pass_on()
         return again
+
+    def _answer_next(self, conn: Any) -> object:
+        """In a thread: answer one request, whose head is there."""
+        outcome = super().handle(conn)
+        conn.holds, conn.answered_at = conn.sock.is_held, time.monotonic()
+        return outcome
 
     def _pass_on(self) -> None:
         """Give a thread's place in the lane to the connection that waits longest."""
@@ -280,7 +288,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         environ[ARRIVED] = reader.arrived
         with reader.answering(), self._departures.awaited(conn.sock) as departure:
             environ[LEAVING] = departure.call
-            answer = application(environ, partial(self._begin_response, conn, start_response))
+            begin = partial(self._begin_response, conn, environ, start_response)
+            answer = application(environ, begin)
             req.body.reader.expect_little()
             if not reader.take_rest(req.body):
                 # A thread would wait for it as long as the caller likes. So the response's head
@@ -290,11 +299,20 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return answer
 
     def _begin_response(
-        self, conn: Any, start_response: StartResponse, status: str, *rest: Any
+        self,
+        conn: Any,
+        environ: WSGIEnvironment,
+        start_response: StartResponse,
+        status: str,
+        *rest: Any,
     ) -> Callable[[bytes], object]:
-        """The head of a response; refusals of callers that ask on and on are held."""
-        if self._refusals.waits(status):
-            conn.holds = True
+        """The head of a response; those to callers that ask on and on may be held."""
+        known = KNOWN in environ
+        if conn.looks and not known:
+            waits = self._refusals.look_waits(conn.answered_at)
+        else:
+            waits = self._refusals.waits(status, known)
+        if waits:
             conn.sock.hold()
         return start_response(status, *rest)
 
@@ -375,10 +393,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             fields = {"status": error.status, "error": type(exc).__name__, "request_id": request_id}
             log.warning("request refused before the application saw it", extra={FIELDS: fields})
         self.wsgi.extensions["svc"].metrics.responded(error.status)
+        whole = response(error, request_id)
+        if isinstance(client, ResponseSocket) and self._refusals.waits(str(error.status)):
+            client.keep(whole)
+            return
         # The response is short: a caller that does not take it in does not read at all.
         client.settimeout(SLOW_CALLER_S)
         try:
-            client.sendall(response(error, request_id))
+            client.sendall(whole)
         except OSError:
             log.debug("the caller went away")
 

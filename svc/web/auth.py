@@ -10,9 +10,10 @@ from typing import Any
 
 from flask import Flask, g, request
 
+from svc import limits
 from svc.addresses import is_local_host, is_loopback
 from svc.errors import Forbidden, InvalidRequest, RateLimited, Unauthorized
-from svc.http import WATCHING
+from svc.http import KNOWN, WATCHING
 from svc.names import UnsoundName, normal_form, project_name
 from svc.ratelimit import Buckets, Exceeded
 from svc.schemas import DEFAULT_PROJECT
@@ -113,6 +114,7 @@ def register(
         environ, path = request.environ, request.path
         path = path.rstrip("/") or path
         if path in open_paths():
+            _take_from_open_rate(buckets, path)
             return
         key = _admitted(keys, _bearer(environ))
         if key is None:
@@ -120,8 +122,10 @@ def register(
                 raise Unauthorized(_NO_KEYS)
             if not no_auth:
                 _check_local(environ)
+            environ[KNOWN] = True
             g.access = Access(stored=stored)
             return
+        environ[KNOWN] = True
         if path not in WATCHING:
             _take_turn(turns, key)
         _take_from_rate(buckets, key)
@@ -142,6 +146,22 @@ def _take_from_rate(buckets: Buckets, key: ApiKey) -> None:
     except Exceeded as error:
         raise RateLimited(
             f"this API key may make {key.rpm} requests a minute", error.retry_after
+        ) from None
+
+
+def _take_from_open_rate(buckets: Buckets, path: str) -> None:
+    """Count a request of which nobody knows who sent it. Raises `RateLimited`.
+
+    Those that only look at the server are answered always, and wait where there are too many.
+    """
+    if path in WATCHING:
+        return
+    try:
+        buckets.reserve("open routes", limits.REFUSALS_AT_ONCE)
+    except Exceeded as error:
+        raise RateLimited(
+            f"callers without an API key may make {limits.REFUSALS_AT_ONCE} requests a minute",
+            error.retry_after,
         ) from None
 
 

@@ -24,13 +24,13 @@ class Asked:
 
     def __init__(self, server: Server, key: str) -> None:
         self.server, self.key = server, key
-        self._exhaust()
+        self.exhaust()
 
     def connect(self) -> socket.socket:
         parts = urlsplit(self.server.url)
         return socket.create_connection((str(parts.hostname), int(parts.port or 0)), WAIT_S)
 
-    def _exhaust(self) -> None:
+    def exhaust(self) -> None:
         with self.connect() as sock:
             for _ in range(4 * limits.REFUSALS_AT_ONCE):
                 began = time.monotonic()
@@ -108,3 +108,57 @@ def test_a_stranger_who_leaves_meanwhile_leaves_nothing_behind(asked: Asked) -> 
     assert asked.right() == b"HTTP/1.1 200"
     assert asked.server.stop() == 0
     assert "Traceback" not in asked.server.log
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [(b"PUT /health HTTP/1.1", b"405"), (b"GET /openapi.json HTTP/1.1", b"429"), (b"ha", b"400")],
+)
+def test_what_is_not_well_on_open_routes_waits_too(
+    asked: Asked, request_: bytes, status: bytes
+) -> None:
+    """One stranger on 20 connections had decisions of others take 9 times as long."""
+    _exhaust_open_routes(asked)
+    asked.exhaust()
+    # Meanwhile some requests are allowed again.
+    _exhaust_open_routes(asked)
+    sockets = [asked.connect() for _ in range(400)]
+    began = time.monotonic()
+    for sock in sockets:
+        sock.sendall(request_ + b"\r\nHost: localhost\r\n\r\n")
+    answers = [sock.recv(65_536)[:12] for sock in sockets]
+    for sock in sockets:
+        sock.close()
+    assert answers.count(b"HTTP/1.1 " + status) > len(sockets) // 2
+    assert time.monotonic() - began >= limits.REFUSAL_HELD_S
+    assert asked.right() == b"HTTP/1.1 200"
+
+
+def test_who_looks_at_the_server_on_and_on_waits_and_a_monitor_does_not(asked: Asked) -> None:
+    look = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with asked.connect() as sock:
+        waits_s = 0.0
+        for _ in range(100):
+            began = time.monotonic()
+            sock.sendall(look)
+            assert sock.recv(65_536).startswith(b"HTTP/1.1 200")
+            waits_s = max(waits_s, time.monotonic() - began)
+    assert waits_s >= limits.REFUSAL_HELD_S
+    looked_s = []
+    for _ in range(5):
+        began = time.monotonic()
+        with asked.connect() as sock:
+            sock.sendall(look)
+            assert sock.recv(65_536).startswith(b"HTTP/1.1 200")
+        looked_s.append(time.monotonic() - began)
+    assert min(looked_s) < limits.REFUSAL_HELD_S / 2
+
+
+def _exhaust_open_routes(asked: Asked) -> None:
+    """Ask for the dashboard until that is refused."""
+    for _ in range(4 * limits.REFUSALS_AT_ONCE):
+        with asked.connect() as sock:
+            sock.sendall(b"GET /dashboard HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            if sock.recv(65_536).startswith(b"HTTP/1.1 429"):
+                return
+    raise AssertionError("the dashboard was never refused")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc import limits
-from svc.server.refusals import Refusals
+from svc.server.refusals import JUST_NOW_S, Refusals
 
 AT_ONCE = int(limits.REFUSALS_AT_ONCE * limits.BURST_S / 60)
 BUSY = "429 TOO MANY REQUESTS"
@@ -26,16 +26,37 @@ def refusals(now: list[float]) -> Refusals:
 def test_refusals_wait_once_there_were_many_and_no_longer_a_while_after(
     refusals: Refusals, now: list[float], status: str
 ) -> None:
-    assert not any(refusals.waits(status) for _ in range(AT_ONCE))
-    assert refusals.waits(status)
+    assert not any(refusals.waits(status, known=True) for _ in range(AT_ONCE))
+    assert refusals.waits(status, known=True)
     now[0] += limits.BURST_S
-    assert not refusals.waits(status)
+    assert not refusals.waits(status, known=True)
 
 
 @pytest.mark.parametrize("status", ["200 OK", "404 NOT FOUND", "422 UNPROCESSABLE ENTITY"])
-def test_other_responses_never_wait(refusals: Refusals, status: str) -> None:
-    assert not any(refusals.waits(status) for _ in range(2 * AT_ONCE))
+def test_other_responses_to_who_is_known_never_wait(refusals: Refusals, status: str) -> None:
+    assert not any(refusals.waits(status, known=True) for _ in range(2 * AT_ONCE))
     assert not refusals.waits(BUSY)
+
+
+@pytest.mark.parametrize("status", ["404 NOT FOUND", "405 METHOD NOT ALLOWED", "400"])
+def test_what_goes_wrong_for_strangers_waits_as_refusals_do(
+    refusals: Refusals, status: str
+) -> None:
+    assert not any(refusals.waits(status) for _ in range(AT_ONCE))
+    assert refusals.waits(status)
+    assert not refusals.waits("200 OK")
+
+
+def test_who_looks_at_the_server_again_and_again_waits_and_no_monitor_beside(
+    refusals: Refusals, now: list[float]
+) -> None:
+    just_now, before = now[0], now[0] - JUST_NOW_S
+    assert not any(refusals.look_waits(just_now) for _ in range(AT_ONCE))
+    assert refusals.look_waits(just_now)
+    assert not any(refusals.look_waits(before) for _ in range(2 * AT_ONCE))
+    assert refusals.look_waits(before)
+    now[0] += limits.BURST_S
+    assert not refusals.look_waits(before)
 
 
 def test_what_is_held_leaves_in_order_each_in_its_time(
