@@ -18,8 +18,8 @@ from svc.ratelimit import Buckets, Exceeded
 # The statuses of callers that are not known, may not do this, or ask too much.
 _STATUSES = ("401", "403", "429")
 
-# A connection that has been answered so recently does not only look at the server now and then.
-JUST_NOW_S = 1.0
+# No monitor asks again so soon after an answer.
+JUST_NOW_S = 0.05
 
 _NAME = "refusals"
 
@@ -30,7 +30,7 @@ class Refusals:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds."""
         self._clock = clock
-        self._at_once, self._looks = Buckets(clock, slots=1), Buckets(clock, slots=1)
+        self._at_once, self._again, self._looks = (Buckets(clock, slots=1) for _ in range(3))
         # What waits, with the time at which it leaves; all wait equally long.
         self._held: deque[tuple[float, Any]] = deque()
 
@@ -45,11 +45,11 @@ class Refusals:
     def look_waits(self, answered_at: float) -> bool:
         """The same for somebody who looks at the server; its connection was answered last then.
 
-        One that comes on many new connections waits later than one that asks on and on over a few,
-        so that monitors beside the latter do not wait.
+        Those who ask again as soon as they have their answer wait earlier than others, so that
+        monitors beside them do not wait.
         """
         if self._clock() - answered_at < JUST_NOW_S:
-            return _exceeds(self._at_once, limits.REFUSALS_AT_ONCE)
+            return _exceeds(self._again, limits.REFUSALS_AT_ONCE)
         return _exceeds(self._looks, 2 * limits.REFUSALS_AT_ONCE)
 
     def hold(self, held: Any) -> None:

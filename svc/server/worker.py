@@ -330,6 +330,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Send the refusals whose time has come, or all when the worker stops."""
         for conn, future in self._refusals.leaving(at_once=not self.alive):
             if conn.sock.let_go():
+                conn.answered_at = time.monotonic()
                 self._go_on(conn, future)
             else:
                 self._drop(conn)

@@ -9,6 +9,7 @@ import pytest
 from svc import limits
 from svc.engine import ask, cache, reply
 from svc.providers import streams
+from svc.server import refusals
 from svc.web.decorators import ARRIVING_BYTES
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +27,8 @@ SAID = {
     "A body has at most {:,} members and elements": limits.BODY_PARTS,
     "(of `/v1/decisions` {:,}), counted before": limits.DIALECT_PARTS,
     "among the {:,} characters of all questions": limits.QUESTION_TEXT_CHARS,
+    "fields with `explain` have {:,} characters": limits.EXPLAIN_NAMES_CHARS,
+    "in the findings of `/v1/lint` {:,}.": limits.LINT_CHARS,
     "of a request have sent {} MB so": limits.SENT_AGAIN_BYTES // 1_000_000,
     "One of at most {} MB takes about a second": limits.BODY_MB,
     "reads up to {:,} of them for its prediction sets": limits.LABELS_READ,
@@ -72,6 +75,9 @@ SAID = {
     "they leave {} MB of the disk free": limits.LEFT_BY_RESULTS_BYTES // 1_000_000,
     "each worker sends {} a second at once": limits.REFUSALS_AT_ONCE // 60,
     "and {:,.0f} after a quiet moment": limits.REFUSALS_AT_ONCE * limits.BURST_S / 60,
+    "within {:.0f} ms of an answer": refusals.JUST_NOW_S * 1_000,
+    "of all other looks {} a second": 2 * limits.REFUSALS_AT_ONCE // 60,
+    "need no key answer {:,} requests a minute": limits.REFUSALS_AT_ONCE,
     "activity over all projects reads {:,} sums": limits.ACTIVITY_SUMS,
     "among the last {:,} of a question": limits.LABELS_LOOKED_AT,
     "the doubt of the last {:,} that were labelled": limits.REVIEW_DECISIONS,

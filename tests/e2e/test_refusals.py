@@ -111,25 +111,19 @@ def test_a_stranger_who_leaves_meanwhile_leaves_nothing_behind(asked: Asked) -> 
 
 
 @pytest.mark.parametrize(
-    ("request_", "status"),
-    [(b"PUT /health HTTP/1.1", b"405"), (b"GET /openapi.json HTTP/1.1", b"429"), (b"ha", b"400")],
+    ("request_", "status"), [(b"PUT /health HTTP/1.1", b"405"), (b"ha", b"400")]
 )
-def test_what_is_not_well_on_open_routes_waits_too(
+def test_what_goes_wrong_for_strangers_waits_too(
     asked: Asked, request_: bytes, status: bytes
 ) -> None:
     """One stranger on 20 connections had decisions of others take 9 times as long."""
-    _exhaust_open_routes(asked)
-    asked.exhaust()
-    # Meanwhile some requests are allowed again.
-    _exhaust_open_routes(asked)
-    sockets = [asked.connect() for _ in range(400)]
+    sockets = [asked.connect() for _ in range(200)]
     began = time.monotonic()
     for sock in sockets:
         sock.sendall(request_ + b"\r\nHost: localhost\r\n\r\n")
-    answers = [sock.recv(65_536)[:12] for sock in sockets]
     for sock in sockets:
+        assert sock.recv(65_536).startswith(b"HTTP/1.1 " + status)
         sock.close()
-    assert answers.count(b"HTTP/1.1 " + status) > len(sockets) // 2
     assert time.monotonic() - began >= limits.REFUSAL_HELD_S
     assert asked.right() == b"HTTP/1.1 200"
 
@@ -138,12 +132,11 @@ def test_who_looks_at_the_server_on_and_on_waits_and_a_monitor_does_not(asked: A
     look = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with asked.connect() as sock:
         waits_s = 0.0
-        for _ in range(100):
+        while waits_s < limits.REFUSAL_HELD_S:
             began = time.monotonic()
             sock.sendall(look)
             assert sock.recv(65_536).startswith(b"HTTP/1.1 200")
-            waits_s = max(waits_s, time.monotonic() - began)
-    assert waits_s >= limits.REFUSAL_HELD_S
+            waits_s = time.monotonic() - began
     looked_s = []
     for _ in range(5):
         began = time.monotonic()
@@ -154,11 +147,11 @@ def test_who_looks_at_the_server_on_and_on_waits_and_a_monitor_does_not(asked: A
     assert min(looked_s) < limits.REFUSAL_HELD_S / 2
 
 
-def _exhaust_open_routes(asked: Asked) -> None:
-    """Ask for the dashboard until that is refused."""
+def test_pages_for_everybody_are_refused_once_there_were_many(asked: Asked) -> None:
     for _ in range(4 * limits.REFUSALS_AT_ONCE):
         with asked.connect() as sock:
             sock.sendall(b"GET /dashboard HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            if sock.recv(65_536).startswith(b"HTTP/1.1 429"):
+            if (answer := sock.recv(65_536)).startswith(b"HTTP/1.1 429"):
+                assert b"retry-after: 1\r\n" in answer.lower()
                 return
     raise AssertionError("the dashboard was never refused")

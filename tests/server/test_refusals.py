@@ -50,7 +50,7 @@ def test_what_goes_wrong_for_strangers_waits_as_refusals_do(
 def test_who_looks_at_the_server_again_and_again_waits_and_no_monitor_beside(
     refusals: Refusals, now: list[float]
 ) -> None:
-    just_now, before = now[0], now[0] - JUST_NOW_S
+    just_now, before = now[0], now[0] - 2 * JUST_NOW_S
     assert not any(refusals.look_waits(just_now) for _ in range(AT_ONCE))
     assert refusals.look_waits(just_now)
     assert not any(refusals.look_waits(before) for _ in range(2 * AT_ONCE))
