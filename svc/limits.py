@@ -323,12 +323,14 @@ REFUSALS_AT_ONCE, REFUSAL_HELD_S = 6_000, 0.5
 # The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks
 # it may have, with those of blank lines; how many decisions are looked up at once for it, and how
 # many characters they may have together; how many labels are stored in one transaction, which all
-# others wait for that store anything.
+# others wait for that store anything; and how many characters these labels have with the keys of
+# their questions, where they are stored all or none and where not.
 BULK_LABELS = 5_000
 BULK_LINES = 100_000
 BULK_DECISIONS_AT_ONCE = 50
 BULK_CHARS = 40_000_000
 BULK_STORED_AT_ONCE = 500
+ATOMIC_CHARS, BULK_STORED_CHARS = 1_000_000, 100_000
 
 # A job: its rows, the length of a row's id, and for how many hours it may run; the jobs that have
 # not ended, of a key and of all; for how many days a job is kept after its end; the rows of all

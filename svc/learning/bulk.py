@@ -9,6 +9,7 @@ from svc import limits
 from svc.errors import InvalidRequest, NotFound
 from svc.learning.checking import Checked, Checks
 from svc.schemas import BulkFeedback, Feedback, LabelledLine, LineError
+from svc.store import NewLabel
 from svc.store.decisions import Decisions, StoredDecision
 
 _TOO_LARGE = (
@@ -43,6 +44,16 @@ def checked(
             else:
                 _check(line, decision, checks, labels, errors)
     return labels, sorted(errors, key=lambda error: error.line)
+
+
+def check_size(labels: Sequence[NewLabel]) -> None:
+    """Raise `InvalidRequest` where all of them are too long for one transaction."""
+    chars = sum(label.chars for label in labels)
+    if chars > limits.ATOMIC_CHARS:
+        raise InvalidRequest(
+            f"labels: with the keys of their questions they have {chars:,} characters, at most "
+            f"{limits.ATOMIC_CHARS:,} are stored together; send fewer, or without atomic"
+        )
 
 
 def _by_decision(

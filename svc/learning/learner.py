@@ -118,14 +118,18 @@ class Learner:
 
         Where all or none are wanted it takes one transaction, and else several, of which the first
         may be done where an error is raised. With `only`, decisions of other projects do not exist.
-        Calibrators are fitted in the background. Raises `StorageError`.
+        Calibrators are fitted in the background. Raises `InvalidRequest` for more than one
+        transaction takes, and `StorageError`.
         """
         checks = Checks(self._versions, self._now_ms())
         labels, errors = bulk.checked(given, self._decisions, checks, project, only)
         if not labels or (given.atomic and errors):
             return Taken(0, errors)
+        new = checks.labels(labels)
+        if given.atomic:
+            bulk.check_size(new)
         at_once = None if given.atomic else limits.BULK_STORED_AT_ONCE
-        stored = self._labels.add_all(checks.labels(labels), at_once)
+        stored = self._labels.add_all(new, at_once)
         for project_question, (state, count) in stored.items():
             if state.teaches or _is_first_fit_due(state, count):
                 self._refits.schedule(project_question, self._until_refit_s(state))

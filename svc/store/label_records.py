@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from svc import jsontext
+
 # A project, and the digest of an exact question.
 Place = tuple[str, bytes]
 
@@ -51,6 +53,11 @@ class NewLabel:
     members: Members | None = None
     worth: Worth | None = None
     reviewer: str | None = None
+
+    @property
+    def chars(self) -> int:
+        """The characters of the label and of the key, which stands in several tables."""
+        return len(self.key) + len(jsontext.dumps(self.label))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -144,19 +144,20 @@ class Labels:
             return self._database.write_grouped(_add_each, [(label, _packed(label))])
 
     def add_all(
-        self, labels: Sequence[NewLabel], at_once: int | None = None
+        self,
+        labels: Sequence[NewLabel],
+        at_once: int | None = None,
+        chars: int = limits.BULK_STORED_CHARS,
     ) -> dict[Place, tuple[CalibrationState, int]]:
         """Store all `labels`; what is known now, and by how many each revision grew.
 
-        In one transaction, or in one for every `at_once` of them: then the first may be stored
-        where an error is raised. Of several for the same question of a decision the last one
-        counts, and what each reviewer said is kept. Returns once they are durable. Raises
-        `StorageError`.
+        In one transaction, or in one for every `at_once` of them, or fewer of more than `chars`
+        characters: then the first may be stored where an error is raised. Of several for the same
+        question of a decision the last one counts, and what each reviewer said is kept. Returns
+        once they are durable. Raises `StorageError`.
         """
         known: dict[Place, tuple[CalibrationState, int]] = {}
-        size = at_once or max(1, len(labels))
-        for begin in range(0, len(labels), size):
-            some = labels[begin : begin + size]
+        for some in [labels] if at_once is None else _parts(labels, at_once, chars):
             with self._database.changing():
                 stored = self._database.write(
                     partial(_add_groups, _by_place(some)), size=max(1, len(some))
@@ -304,6 +305,20 @@ def _add_each(
     connection: sqlite3.Connection, items: Sequence[list[_Encoded]]
 ) -> list[CalibrationState]:
     return [_add(connection, item)[0] for item in items]
+
+
+def _parts(labels: Iterable[NewLabel], most: int, chars: int) -> Iterator[list[NewLabel]]:
+    """The labels in their order, at most so many together, and so many characters of them."""
+    part: list[NewLabel] = []
+    left = chars
+    for label in labels:
+        left -= label.chars
+        if part and (len(part) == most or left < 0):
+            yield part
+            part, left = [], chars - label.chars
+        part.append(label)
+    if part:
+        yield part
 
 
 def _by_place(labels: Iterable[NewLabel]) -> dict[Place, list[_Encoded]]:

@@ -72,7 +72,8 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
 
         As one JSON object, or as JSON lines with `project` and `atomic` in the query. Every label
         that is right is stored, {BULK_STORED_AT_ONCE} in one transaction, and every other one is
-        reported with its line; with `atomic`, either all are stored or none. After an answer of
+        reported with its line; with `atomic`, either all are stored or none, and they have
+        {ATOMIC_CHARS} characters at most, with the keys of their questions. After an answer of
         500 or none, some may be stored: sent again, each takes its own place. Calibrators are
         fitted in the background.
         """

@@ -81,6 +81,8 @@ SAID = {
     "activity over all projects reads {:,} sums": limits.ACTIVITY_SUMS,
     "among the last {:,} of a question": limits.LABELS_LOOKED_AT,
     "the doubt of the last {:,} that were labelled": limits.REVIEW_DECISIONS,
+    "fewer that have more than {:,} characters with": limits.BULK_STORED_CHARS,
+    "all are in one, of {:,} characters at most": limits.ATOMIC_CHARS,
     "a worker remembers {:,}": limits.FITS_REMEMBERED,
     "Where that takes over {:g} s, leaves": cache.PATIENCE_S,
     "At most {} model calls a request": limits.MODEL_CALLS,

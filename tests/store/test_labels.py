@@ -288,15 +288,18 @@ def test_a_fit_keeps_all_that_it_found(labels: Labels, book: Book) -> None:
     assert state.teaches
 
 
-@pytest.mark.parametrize(("at_once", "stored"), [(None, 0), (2, 4)])
+@pytest.mark.parametrize(
+    ("at_once", "room", "stored"), [(None, 0, 0), (2, 9, 4), (9, 2, 4), (9, 0, 5)]
+)
 def test_many_labels_are_stored_together_or_in_parts(
-    labels: Labels, book: Book, at_once: int | None, stored: int
+    labels: Labels, book: Book, at_once: int | None, room: int, stored: int
 ) -> None:
+    """Each part has `room` for so many labels."""
     many = [book.label() for _ in range(5)]
     # There is no such question, so that the part with this one is refused.
     many.append(replace(many[0], question_id=999))
     with pytest.raises(StorageError):
-        labels.add_all(many, at_once)
+        labels.add_all(many, at_once, room * many[0].chars)
     found = labels.of_decisions([label.decision_seq for label in many])
     assert len(found) == stored
 

@@ -149,6 +149,22 @@ def test_atomic_takes_all_or_none(labelled: Labelled, in_query: bool) -> None:
     assert labelled.client.post(target, json=body).get_json()["taken"] == 1
 
 
+def test_what_is_too_long_for_one_transaction_is_stored_in_several_or_not_at_all(
+    labelled: Labelled,
+) -> None:
+    """Others wait for a transaction: 5,000 labels with keys of 3 KB wrote hundreds of MB in one."""
+    key = "k" * 3_000
+    body = {"state": "cat=0.8", "questions": {key: ANIMAL}, "ref": "r"}
+    assert labelled.client.post("/v1/decide", json=body).status_code == 200
+    lines = [line("r", question=key, reviewer=str(number)) for number in range(340)]
+    answer = labelled.client.post(PATH, json={"labels": lines, "atomic": True})
+    assert answer.status_code == 422
+    message = answer.get_json()["error"]["message"]
+    assert "they have 1,021,700 characters, at most 1,000,000 are stored together" in message
+    assert bulk(labelled, lines[:300], atomic=True)["taken"] == 300
+    assert bulk(labelled, lines)["taken"] == 340
+
+
 def test_json_lines_are_taken_and_counted_as_in_the_file(labelled: Labelled) -> None:
     decided = labelled.decide("cat=0.8", project="zoo", ref="r")
     lines = ["", json.dumps(line("r")), "{", "  ", json.dumps(line("gone")), '"\\ud800"']
