@@ -31,6 +31,7 @@ from svc.web import (
     hooks,
     job_desk,
     keys,
+    label_turns,
     lint,
     models,
     openapi,
@@ -75,8 +76,8 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     decorators.share_rests(shared.rests)
     auth.register(app, services.keys, shared.buckets, shared.turns, *rules, stored=stored)
     error_handlers.register(app)
-    decided, salt = services.decisions, services.database.salt
-    repeated = decorators.once(repeats.Repeats(services.kept, decided, shared.repeats, salt))
+    decided, salt, locks = services.decisions, services.database.salt, shared.named_locks
+    repeated = decorators.once(repeats.Repeats(services.kept, decided, locks, salt))
     app.register_blueprint(decide.blueprint(services.core.engine, repeated, decided))
     app.register_blueprint(systemone.blueprint(services.core.engine, repeated))
     app.register_blueprint(dialects.blueprint(services.core.engine, repeated))
@@ -91,7 +92,9 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     router, promoted = services.core.router, services.promoted
     asked = partial(forecaster, router, settings.latest_config, promoted=promoted)
     app.register_blueprint(forecast.blueprint(asked))
-    app.register_blueprint(feedback.blueprint(services.learner, repeated))
+    app.register_blueprint(
+        feedback.blueprint(services.learner, repeated, label_turns.LabelTurns(locks))
+    )
     app.register_blueprint(calibration.blueprint(services.reporter))
     app.register_blueprint(drift.blueprint(services.reporter))
     app.register_blueprint(rates.blueprint(services.rates))

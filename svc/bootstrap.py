@@ -96,7 +96,7 @@ class Shared(SharedCalls):
         self.worker_loads = WorkerLoads()
         self.rests = {work: SharedRests(work.at_once) for work in Work}
         self.turns = Turns(usual=max(1, request_threads // limits.KEY_SHARE))
-        self.repeats = NamedLocks()
+        self.named_locks = NamedLocks()
         # Rung when a job comes.
         self.bell = Bell()
 
@@ -105,7 +105,7 @@ class Shared(SharedCalls):
         if self.line is not None:
             self.line.close()
         self.bell.close()
-        self.repeats.close()
+        self.named_locks.close()
         self.turns.close()
         self.worker_loads.close()
         self.usage.close()

@@ -390,6 +390,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Answer a request that never reached the application as the application would."""
         error = refusal(exc)
         request_id = uuid.uuid4().hex
+        if told := self._malformed.left_out():
+            log.warning("malformed requests were left out of the log", extra={FIELDS: {"n": told}})
         if self._malformed.take():
             fields = {"status": error.status, "error": type(exc).__name__, "request_id": request_id}
             log.warning("request refused before the application saw it", extra={FIELDS: fields})

@@ -16,7 +16,7 @@ from svc.store.migrations import Migration, prepare, shipped
 from svc.store.opened_file import OpenedFile, ServedFile
 from svc.store.readers import Readers
 from svc.store.remembered import Remembered, say_changed
-from svc.store.writer import NO_TURN, Handler, Writer
+from svc.store.writer import NO_TURN, Handler, Lasting, Writer
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -112,6 +112,18 @@ class Database:
         """
         # Each has a handler of its own, and so the processor time that it takes.
         return self._writer.write(partial(_call, fn), None, timeout_s, size)
+
+    def write_long(
+        self,
+        fn: Callable[[sqlite3.Connection], ResultT],
+        size: int,
+        timeout_s: float = WRITE_TIMEOUT_S,
+    ) -> ResultT:
+        """Like `write`, for what others have to wait for: its caller's pauses count all of that."""
+        lasting = Lasting(fn)
+        result = self.write(lasting, timeout_s, size)
+        lasting.count()
+        return result
 
     def write_grouped(
         self,

@@ -29,6 +29,9 @@ from svc.store.numbers import Numbered, last_number
 from svc.store.review import LABELLED
 from svc.terms import Sampling
 
+# What is known of each place that got labels, and by how many its revision grew.
+_Stored = dict[Place, tuple[CalibrationState, int]]
+
 # A reading, and what the members of a council said, as they are stored.
 _Packed = tuple[bytes, bytes | None]
 
@@ -148,7 +151,7 @@ class Labels:
         labels: Sequence[NewLabel],
         at_once: int | None = None,
         chars: int = limits.BULK_STORED_CHARS,
-    ) -> dict[Place, tuple[CalibrationState, int]]:
+    ) -> _Stored:
         """Store all `labels`; what is known now, and by how many each revision grew.
 
         In one transaction, or in one for every `at_once` of them, or fewer of more than `chars`
@@ -156,12 +159,11 @@ class Labels:
         question of a decision the last one counts, and what each reviewer said is kept. Returns
         once they are durable. Raises `StorageError`.
         """
-        known: dict[Place, tuple[CalibrationState, int]] = {}
+        known: _Stored = {}
         for some in [labels] if at_once is None else _parts(labels, at_once, chars):
             with self._database.changing():
-                stored = self._database.write(
-                    partial(_add_groups, _by_place(some)), size=max(1, len(some))
-                )
+                step = partial(_add_groups, _by_place(some))
+                stored = self._database.write_long(step, max(1, len(some)))
             for place, (state, grown) in stored.items():
                 known[place] = (state, grown + known[place][1] if place in known else grown)
         return known
@@ -329,9 +331,7 @@ def _by_place(labels: Iterable[NewLabel]) -> dict[Place, list[_Encoded]]:
     return groups
 
 
-def _add_groups(
-    groups: Mapping[Place, list[_Encoded]], connection: sqlite3.Connection
-) -> dict[Place, tuple[CalibrationState, int]]:
+def _add_groups(groups: Mapping[Place, list[_Encoded]], connection: sqlite3.Connection) -> _Stored:
     return {place: _add(connection, group) for place, group in groups.items()}
 
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from itertools import groupby, pairwise
 from operator import attrgetter
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from svc import processor_time
 from svc.store.connections import (
@@ -102,6 +102,27 @@ def wake(job: _Queued | None) -> None:
     """Wake the first in line that still waits."""
     while job is not None and not job.wake():
         job = job.next
+
+
+class Lasting(Generic[ResultT]):
+    """Writes much, for which all others wait, also while it waits for the disk.
+
+    So the whole time of its transaction counts as the processor time of the thread that asks.
+    """
+
+    def __init__(self, write: Callable[[sqlite3.Connection], ResultT]) -> None:
+        self._write = write
+        self._began = self._worked_s = 0.0
+
+    def __call__(self, connection: sqlite3.Connection) -> ResultT:
+        self._began, began = time.monotonic(), time.thread_time()
+        result = self._write(connection)
+        self._worked_s = time.thread_time() - began
+        return result
+
+    def count(self) -> None:
+        """Add what its writing has not counted, once the transaction is over."""
+        processor_time.add(max(0.0, time.monotonic() - self._began - self._worked_s))
 
 
 class Writer:

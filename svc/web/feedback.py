@@ -8,22 +8,17 @@ from functools import partial
 from flask import Blueprint, g
 
 from svc import limits
-from svc.costly import CostlyWork
 from svc.jsontext import JsonObject
 from svc.learning import Learner
 from svc.schemas import BulkFeedback, BulkFeedbackSchema, Feedback, FeedbackRequestSchema
 from svc.web.body import parse_lines
-from svc.web.decorators import RESTS_OF_STORED, USUAL_S, Decorator, body, fails, query, response
+from svc.web.decorators import Decorator, body, fails, query, response
 from svc.web.feedback_schemas import (
     BulkFeedbackQuerySchema,
     BulkFeedbackResponseSchema,
     FeedbackResponseSchema,
 )
-
-# One label costs too little for others to notice. After more, whose decisions may be long, a key
-# waits twice as long again.
-FEW_LABELS = 1
-_PAUSE = 2.0
+from svc.web.label_turns import LabelTurns
 
 
 def labels_of_lines(sent: bytes) -> JsonObject:
@@ -31,12 +26,9 @@ def labels_of_lines(sent: bytes) -> JsonObject:
     return {"labels": parse_lines(sent)}
 
 
-def blueprint(learner: Learner, once: Decorator) -> Blueprint:
-    """The route that takes true answers."""
+def blueprint(learner: Learner, once: Decorator, turns: LabelTurns) -> Blueprint:
+    """The routes that take true answers, and store them in `turns`."""
     routes = Blueprint("feedback", __name__)
-    storing = CostlyWork(FEW_LABELS, pause=_PAUSE, rests=RESTS_OF_STORED)
-    # To read a long decision takes 50 ms, and to fit a first calibrator up to 200.
-    labelling = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS_OF_STORED)
 
     @routes.post("/v1/feedback")
     @body(FeedbackRequestSchema)
@@ -49,7 +41,7 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
         A further label for the same decision and question replaces the earlier one. From
         {MIN_LABELS} labels on, a calibrator is fitted where it clearly helps.
         """
-        turn = partial(labelling.turn, g.access.key_id, 1, g.deadline)
+        turn = partial(turns.of_one, g.access.key_id, g.deadline)
         counted = learner.label(given, g.access.only, turn)
         # Its id is in the answer, which is kept for repeats no longer than the decision.
         g.labelled = given.decision_id
@@ -80,7 +72,7 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
         whole = replace(given, atomic=given.atomic or atomic)
         of_refs = g.access.reading(given.project if project is None else project)
         labels = sum(len(line.labels) for line in whole.lines)
-        with storing.turn(g.access.key_id, max(labels, len(whole.lines)), g.deadline):
+        with turns.of_many(g.access.key_id, max(labels, len(whole.lines)), g.deadline):
             taken = learner.label_all(whole, of_refs, g.access.only)
         errors = [asdict(error) for error in taken.errors]
         # Messages about errors may quote labels.

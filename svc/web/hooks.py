@@ -74,7 +74,7 @@ def register(
                 response.call_on_close(partial(offer, asked, decision, kept.deadline.later))
         if told := strangers.left_out():
             log.info("requests of strangers were left out of the log", extra={FIELDS: {"n": told}})
-        stranger = "access" not in kept and 400 <= status < 500
+        stranger = "access" not in kept and status >= 400
         if not stranger or strangers.take():
             _log(kept.request_id, status, seconds)
         return response

@@ -9,6 +9,7 @@ import pytest
 from svc import limits
 from svc.engine import ask, cache, reply
 from svc.providers import streams
+from svc.providers.redaction import MESSAGE_WORK, WORK_A_SECOND
 from svc.server import refusals
 from svc.web.decorators import ARRIVING_BYTES
 
@@ -25,7 +26,8 @@ SAID = {
     "of calls over {} KB that a worker holds": limits.CALL_BYTES_UNCOUNTED // KIB,
     "with the {} MB of bodies over": limits.BODIES_BYTES // MIB,
     "A body has at most {:,} members and elements": limits.BODY_PARTS,
-    "(of `/v1/decisions` {:,}), counted before": limits.DIALECT_PARTS,
+    "(of `/v1/decisions` {:,}), those": limits.DIALECT_PARTS,
+    "those of a job {:,}, counted before": limits.JOB_PARTS,
     "among the {:,} characters of all questions": limits.QUESTION_TEXT_CHARS,
     "fields with `explain` have {:,} characters": limits.EXPLAIN_NAMES_CHARS,
     "in the findings of `/v1/lint` {:,}.": limits.LINT_CHARS,
@@ -69,6 +71,7 @@ SAID = {
     "and {} places that begin like it": reply.JSON_STARTS,
     "among the last {:,} members": reply.JSON_PARTS_TRIED,
     "counts as one for each {} characters": reply.NAME_CHARS_A_PART,
+    "for about {:,} letters a second": WORK_A_SECOND // (MESSAGE_WORK + 1) // 1_000 * 1_000,
     "a worker logs {} a minute": limits.FAILURES_LOGGED,
     "have {} lines a minute and process together": limits.STRANGERS_LOGGED,
     "A file of results may have {} MB and four lines": limits.BATCH_REPLY_BYTES // MIB,

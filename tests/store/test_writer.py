@@ -1,5 +1,6 @@
 import contextlib
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -156,6 +157,17 @@ def test_each_write_is_charged_with_what_it_takes_itself(path):
         heavy, light = enqueue(used_by, works, 1), enqueue(used_by, lambda _: None, 1_000)
     assert heavy.result() > 0.025 > 0.01 > light.result()
     database.close()
+
+
+def test_of_a_long_write_all_the_time_counts_for_which_others_wait(path):
+    def waits(connection):
+        use_processor(0.03)
+        time.sleep(0.1)
+
+    with contextlib.closing(Database.open(path)) as database:
+        began = processor_time.used_s()
+        database.write_long(waits, 1)
+        assert processor_time.used_s() - began >= 0.13
 
 
 @pytest.mark.parametrize("bad", [{0}, {6}, {3}, {0, 1, 2}, set(range(7))])

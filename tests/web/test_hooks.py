@@ -176,4 +176,9 @@ def test_strangers_fill_no_disk_and_are_counted_all_the_same(
         assert lines(caplog)[-2:][0] == {"n": 40}
         client.get("/who")
         assert lines(caplog)[-1]["status"] == 401
+        # Where the database is gone nobody knows who asks either.
+        database.close()
+        for _ in range(limits.STRANGERS_LOGGED + 40):
+            assert client.get("/who").status_code == 500
+        assert len(lines(caplog)) == 2 * limits.STRANGERS_LOGGED + 3
     assert f"{limits.STRANGERS_LOGGED + 41}.0" in metrics.render()[0]

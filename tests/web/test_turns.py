@@ -20,10 +20,11 @@ from svc.errors import RateLimited, Timeout
 from svc.learning import Learner, ReviewDesk, Reviewers
 from svc.learning.learner import Counted, Taken, Turn
 from svc.schemas import Feedback
+from svc.sharing import NamedLocks
 from svc.store import QuestionVersions
 from svc.store.decisions import AuditPage, Decisions
 from svc.store.wanted import ANY
-from svc.web import decorators, feedback, review
+from svc.web import decorators, feedback, label_turns, review
 from svc.web.auth import Access
 from svc.web.decorators import SCRAPES, UNNOTICED_S
 from svc.web.filters import Filters
@@ -99,7 +100,11 @@ def app_of(slow: Slow) -> Flask:
     app.get("/brief", endpoint="brief")(decorators.brief(slow.report))
     app.get("/metrics", endpoint="metrics")(decorators.scrape(slow.report))
     app.register_error_handler(RateLimited, lambda error: (error.message, error.status))
-    app.register_blueprint(feedback.blueprint(cast(Learner, slow), once=lambda view: view))
+    app.register_blueprint(
+        feedback.blueprint(
+            cast(Learner, slow), lambda view: view, label_turns.LabelTurns(NamedLocks())
+        )
+    )
     desks = (cast(ReviewDesk, slow), cast(Reviewers, slow))
     app.register_blueprint(review.blueprint(*desks))
     return app
@@ -270,7 +275,23 @@ def test_every_report_waits_for_its_turn(start: Start, path: str) -> None:
 
 def test_labels_in_bulk_of_one_key_are_stored_one_request_after_the_other() -> None:
     line = {"ref": "r", "labels": {"q": 1}}
-    others_get_theirs("POST", "/v1/feedback/bulk", {"labels": [line] * (feedback.FEW_LABELS + 1)})
+    others_get_theirs(
+        "POST", "/v1/feedback/bulk", {"labels": [line] * (label_turns.FEW_LABELS + 1)}
+    )
+
+
+def test_of_a_key_one_worker_at_a_time_stores_many_labels() -> None:
+    """With eight workers others waited for eight transactions in a row."""
+    locks, ours = NamedLocks(), threading.Event()
+    workers = [label_turns.LabelTurns(locks) for _ in range(2)]
+    with workers[0].of_many("one", 2, Deadline(WAIT_S)):
+        with pytest.raises(Timeout):
+            workers[1].of_many("one", 2, Deadline(0.05)).__enter__()
+        with workers[1].of_many("other", 2, Deadline(WAIT_S)):
+            ours.set()
+    assert ours.is_set()
+    with workers[1].of_many("one", 2, Deadline(WAIT_S)):
+        pass
 
 
 DECISION = "dec_01M8C29MR75A3A30XZBM3AKKJV"
