@@ -32,7 +32,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
-from svc.http import ARRIVED, KNOWN, LEAVING
+from svc.http import ARRIVED, KNOWN, LEAVING, WATCHING
 from svc.limits import STRANGERS_LOGGED
 from svc.logs import FIELDS, Sparingly
 from svc.server.balance import ConnectionBalancer
@@ -61,6 +61,9 @@ NEXT_REQUEST_MS = 10
 # How long a thread that computes may go on while others wait for the interpreter. A small request
 # waits for it a dozen times; with the usual 5 ms it took 50 ms beside one whose replies are long.
 SWITCH_S = 0.001
+
+# The statuses of who looks at the server: all is well, or it is not ready.
+_LOOKS = ("200", "503")
 
 # The pause before another worker is begun in the place of one that the system allowed no thread,
 # and what the master is told, which is none of the statuses that end the server.
@@ -220,8 +223,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             conn.parser.unreader = CallerReader(conn.sock)
         if not conn.parser.unreader.take_head():
             return _DEFER
-        conn.looks = watches(conn.parser.unreader.buf.getvalue())
-        if conn.looks:
+        if watches(conn.parser.unreader.buf.getvalue()):
             return self._answer_next(conn)
         if not (conn.placed or self._lane.enter(conn)):
             return _IN_LINE
@@ -308,7 +310,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     ) -> Callable[[bytes], object]:
         """The head of a response; those to callers that ask on and on may be held."""
         known = KNOWN in environ
-        if conn.looks and not known:
+        looks = not known and status[:3] in _LOOKS and environ["PATH_INFO"].rstrip("/") in WATCHING
+        if looks:
             waits = self._refusals.look_waits(conn.answered_at)
         else:
             waits = self._refusals.waits(status, known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -546,7 +547,7 @@ def _check_log(path: Path) -> None:
     backup does not. See "The Database Header" in SQLite's "Database File Format". Where the file
     is not there, or has nothing in it, SQLite would delete the log.
     """
-    log = Path(f"{path.resolve()}-wal")
+    log = Path(f"{os.path.realpath(path)}-wal")
     if not log.exists() or not log.stat().st_size:
         return
     if not path.exists() or not path.stat().st_size:

@@ -128,9 +128,17 @@ def test_what_goes_wrong_for_strangers_waits_too(
     assert asked.right() == b"HTTP/1.1 200"
 
 
-def test_who_looks_at_the_server_on_and_on_waits_and_a_monitor_does_not(asked: Asked) -> None:
-    look = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+@pytest.mark.parametrize(
+    ("request_", "more"), [(b"GET", b""), (b"GET", b"Content-Length: 0\r\n"), (b"OPTIONS", b"")]
+)
+def test_who_looks_at_the_server_on_and_on_waits_and_a_monitor_does_not(
+    asked: Asked, request_: bytes, more: bytes
+) -> None:
+    look = request_ + b" /health HTTP/1.1\r\nHost: localhost\r\n" + more + b"\r\n"
     with asked.connect() as sock:
+        # What came before on the connection changes nothing.
+        sock.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert sock.recv(65_536).startswith(b"HTTP/1.1 401")
         waits_s = 0.0
         while waits_s < limits.REFUSAL_HELD_S:
             began = time.monotonic()

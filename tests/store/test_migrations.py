@@ -240,6 +240,11 @@ def test_a_file_that_is_away_while_its_log_is_there_is_not_made_anew(path, empty
         assert Decisions(back).get(made) is not None
 
 
+def test_a_link_that_leads_to_itself_is_refused(path):
+    path.symlink_to(path)
+    assert f"database '{path}': " in refused(path)
+
+
 def test_a_copy_in_place_of_a_file_whose_log_is_still_there_is_refused_and_untouched(path):
     """SQLite would take what the log holds into the copy, which is of another time."""
     database, copy = Database.open(path), path.with_name("copy.db")
