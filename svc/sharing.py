@@ -38,6 +38,10 @@ LOOKS = 3
 # The pause between two looks at whether another process has released a lock by name.
 NAMED_RETRY_S = 0.02
 
+# The pause between two looks of a thread that waits for another one's named lock at whether it is
+# still wanted.
+NAMED_LOOK_S = 0.5
+
 # A worker that has not said for so long how many connections it has takes no new ones.
 SILENT_S = 2.5
 
@@ -288,7 +292,8 @@ class NamedLocks:
         with self._changed:
             while place in self._held:
                 deadline.check()
-                self._changed.wait(deadline.left())
+                # A deadline that is cancelled wakes nobody.
+                self._changed.wait(min(deadline.left(), NAMED_LOOK_S))
             self._held.add(place)
         try:
             yield

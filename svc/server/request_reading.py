@@ -34,6 +34,12 @@ BODY_BYTES_PER_S = 1_000
 BODY_PIECES = 4_096
 PIECE_BYTES = 256
 
+# Bytes of a body that come in pieces of less than `PIECE_BYTES`, each of which costs a thread as
+# much as many kilobytes at once: so many pieces are read as they come, counted as above, and each
+# further one after a pause in which more can come.
+PIECES_AT_ONCE = 128
+PIECE_PAUSE_S = 0.05
+
 # What may stand around the chunks of a body: their sizes and extensions, and the trailers. It is so
 # many bytes, and one more for each so many of the chunks themselves.
 FRAMING_BYTES = 65_536
@@ -53,9 +59,14 @@ _LONGEST_END = 4
 class CallerReader(SocketUnreader):  # type: ignore[misc]
     """The bytes of one connection; gunicorn's parser reads from it."""
 
-    def __init__(self, sock: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         super().__init__(sock)
-        self._clock = clock
+        self._clock, self._sleep = clock, sleep
         # When the request's head had come, on the monotonic clock.
         self.arrived = 0.0
         self._in_head, self._ended = True, False
@@ -66,6 +77,7 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         self._began_at = self._last_due_at = 0.0
         self._due_at: float | None = None
         self._waits_for_body = self._body_is_cut = False
+        self._pieces_left = float(PIECES_AT_ONCE)
         # How many more bytes may come around the chunks of this body.
         self.framing_left = math.inf
         # On the clock; None while nothing is sent. The lock keeps it unchanged while `cut` acts.
@@ -107,6 +119,7 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         """From now on it is a body that is read, and a response that is sent."""
         self._in_head = False
         self._due_at, self.framing_left = None, math.inf
+        self._pieces_left = PIECES_AT_ONCE
         self._last_due_at = self._clock() + limits.REQUEST_DEADLINE_S
         self._set_sending(True)
 
@@ -143,12 +156,15 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         self.sock.settimeout(min(left, STALL_S))
         self._waits_for_body = True
         try:
+            if self._pieces_left < 0:
+                self._sleep(min(left, PIECE_PAUSE_S))
             data: bytes = super().chunk(size_hint)
         finally:
             self._waits_for_body = False
         if self._body_is_cut:
             raise TimeoutError("the body takes too long, and others wait")
         self._due_at += len(data) / BODY_BYTES_PER_S
+        self._pieces_left -= max(0.0, 1 - len(data) / PIECE_BYTES)
         # What of it are chunks is added again when they are taken out.
         self.framing_left -= len(data)
         return data

@@ -17,6 +17,9 @@ from svc.server import request_reading
 from svc.server.request_reading import (
     BODY_PIECES,
     FRAMING_BYTES,
+    PIECE_BYTES,
+    PIECE_PAUSE_S,
+    PIECES_AT_ONCE,
     REST_PIECES,
     BodyReader,
     CallerReader,
@@ -32,7 +35,8 @@ class Line:
     def __init__(self) -> None:
         self.caller, self.sock = socket.socketpair()
         self.clock = Clock()
-        self.reader = CallerReader(self.sock, self.clock)
+        self.pauses: list[float] = []
+        self.reader = CallerReader(self.sock, self.clock, self.pauses.append)
 
 
 @pytest.fixture
@@ -47,6 +51,21 @@ def test_a_head_is_complete_at_its_empty_line_however_it_came(line: Line) -> Non
         line.caller.sendall(HEAD[at : at + 1])
         assert line.reader.take_head() == (at == len(HEAD) - 1)
     assert line.reader.read(None) == HEAD
+
+
+def test_more_than_a_few_small_pieces_of_a_body_are_read_with_pauses(line: Line) -> None:
+    """Sixty bodies that came byte by byte as fast as that goes took a whole processor."""
+    line.reader.begin_body()
+    for _ in range(PIECES_AT_ONCE + 20):
+        line.caller.sendall(b"x")
+        assert line.reader.chunk() == b"x"
+    assert line.pauses == [PIECE_PAUSE_S] * 19
+    # Of large ones there are any number, and so there are in the next body.
+    line.reader.begin_body()
+    for _ in range(2 * PIECES_AT_ONCE):
+        line.caller.sendall(b"x" * PIECE_BYTES)
+        line.reader.chunk()
+    assert len(line.pauses) == 19
 
 
 def test_nobody_waits_for_a_head_that_does_not_come(line: Line) -> None:
