@@ -45,9 +45,11 @@ PIECE_PAUSE_S = 0.05
 FRAMING_BYTES = 65_536
 BYTES_PER_FRAMING = 16
 
-# What a thread still reads of a body once its request is answered: so many bytes at a time, at most
-# so many small chunks, and for so many seconds. A body that has not come by then has a slow caller.
+# What a thread still reads of a body once its request is answered: so many bytes at a time, so many
+# times, at most so many small chunks, and for so many seconds. The polling thread drops what comes
+# then.
 REST_READ_BYTES = 65_536
+REST_READS = 4
 REST_PIECES = 16
 REST_S = 0.02
 
@@ -191,12 +193,10 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         """Once the response is made, read what is left of the body; False where more is to come."""
         self._last_due_at = min(self._last_due_at, self._clock() + REST_S)
         try:
-            while body.read(REST_READ_BYTES):
-                pass
+            return any(not body.read(REST_READ_BYTES) for _ in range(REST_READS))
         except OSError:
             # The caller is slow, or has gone away.
             return False
-        return True
 
 
 class BodyReader:

@@ -44,6 +44,7 @@ from svc.server.lane import RESERVED_THREADS, Lane, watches
 from svc.server.refusals import Refusals
 from svc.server.request_reading import BodyReader, CallerReader
 from svc.server.sending import SEND_S, ResponseSocket, Waiting
+from svc.server.unwanted import Unwanted
 from svc.sharing import WorkerLoads
 from svc.threads import Threads, lacks_thread
 
@@ -107,7 +108,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._departures = Departures()
         self._lane = Lane(self.cfg.threads)
         self._malformed = Sparingly(STRANGERS_LOGGED)
-        self._refusals = Refusals()
+        self._refusals, self._unwanted = Refusals(), Unwanted()
         # Times on the monotonic clock before which something is not done again.
         self._next_accept_at = self._next_check_at = self._next_log_at = 0.0
 
@@ -166,7 +167,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         pause_s = self._next_accept_at - time.monotonic()
         if pause_s > 0:
             timeout = min(timeout, pause_s)
-        timeout = min(timeout, max(0.0, self._refusals.due_in()))
+        due_in = min(self._refusals.due_in(), self._unwanted.due_in())
+        timeout = min(timeout, max(0.0, due_in))
         super().wait_for_and_dispatch_events(timeout)
 
     def set_accept_enabled(self, enabled: bool) -> None:
@@ -362,6 +364,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._balancer.forget()
         self._end_lingering()
         self._let_go()
+        self._go_on_dropping()
         self._departures.look()
         self._find_files()
         self._find_threads()
@@ -451,6 +454,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if size == 0 or conn.unwanted <= 0:
             queue.remove(conn)
             self._drop(conn)
+        elif self._unwanted.dropped(size or 0):
+            self.poller.unregister(client)
+            self._unwanted.keep((queue, conn))
+
+    def _go_on_dropping(self) -> None:
+        """Read further what nobody wants, of the connections that had to wait with it."""
+        for queue, conn in self._unwanted.going_on():
+            # It may have been closed meanwhile.
+            with contextlib.suppress(ValueError, KeyError):
+                self.poller.register(conn.sock, EVENT_READ, partial(self._on_unwanted, queue, conn))
 
     def _make_room(self) -> bool:
         """Close who is refused, or has waited longest with nothing to answer; False for nobody."""
