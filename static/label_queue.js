@@ -48,7 +48,8 @@ class LabelQueue {
       [this.error, this.saved] = [null, 0];
       const fresh = this.page.items.filter((item) => !this.known.has(nameOf(item)));
       this.sort(fresh);
-      this.ended = allSaved && !fresh.length;
+      // A page may be full before it has all that this reviewer holds.
+      this.ended = allSaved && !fresh.length && !this.ahead.length;
     } catch (error) {
       this.error = error;
     }

@@ -320,6 +320,10 @@ FAILURES_LOGGED = 600
 # ones.
 REFUSALS_AT_ONCE, REFUSAL_HELD_S = 6_000, 0.5
 
+# The requests a minute of callers without a key that open routes answer, but those that only look
+# at the server.
+OPEN_RPM = 6_000
+
 # The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks
 # it may have, with those of blank lines; how many decisions are looked up at once for it, and how
 # many characters they may have together; how many labels are stored in one transaction, which all

@@ -85,7 +85,7 @@ class ReviewDesk:
         if len(items) < limit and self._look(wording, question, now_ms, now_ms):
             items = self._queue.hand_out(wording, reviewer, limit, now_ms, until_ms)
         found = (self._shown(item, shown) for item in items)
-        # The reviewer keeps what does not fit in here, and gets it after these.
+        # What does not fit stays this reviewer's until its lease ends, and comes after these.
         return leading((item for item in found if item is not None), limits.PAGE_BYTES)
 
     def _look(self, wording: Wording, question: Question, before_ms: int, now_ms: int) -> bool:

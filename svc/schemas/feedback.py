@@ -211,7 +211,11 @@ class BulkFeedbackSchema(Schema):
         "The project that the refs are of. Without it `default`, or the project of a key that is "
         "for one alone."
     )
-    atomic = FlagField("Take all labels, or none where anything is wrong.", default=False)
+    atomic = FlagField(
+        f"Take all labels, of {limits.ATOMIC_CHARS:,} characters at most with the keys of their "
+        "questions, or none where anything is wrong.",
+        default=False,
+    )
 
     @post_load
     def _freeze(self, data: JsonObject, **_: Any) -> BulkFeedback:

@@ -101,28 +101,28 @@ class Keeper:
 
     def kill(self) -> None:
         """End it at once, and its processes with it."""
-        self._note_the_stop()
+        self._stop_told_at()
         self._send(signal.SIGKILL)
 
     def stop(self) -> None:
         """Have it stop once rows that are under way have ended."""
-        self._note_the_stop()
+        self._stop_told_at()
         self._send(signal.SIGTERM)
 
     def end(self, grace_s: float, least_s: float) -> None:
         """Have it stop, and wait for its end until `grace_s` after it was first told to.
 
-        That are `least_s` from now at least, for what workers left to it. Then it is killed.
+        It waits at least `least_s` from now, for what workers left to it, and then kills it.
         """
         self.stop()
-        give_up_at = max(self._note_the_stop() + grace_s, time.monotonic() + least_s)
+        give_up_at = max(self._stop_told_at() + grace_s, time.monotonic() + least_s)
         while not self._has_ended():
             if time.monotonic() >= give_up_at:
                 self._send(signal.SIGKILL)
                 return
             time.sleep(END_LOOK_S)
 
-    def _note_the_stop(self) -> float:
+    def _stop_told_at(self) -> float:
         """When it was told to stop for the first time, which is now unless it was before."""
         if self._told_at is None:
             self._told_at = time.monotonic()

@@ -43,7 +43,7 @@ class Refusals:
         return refused and _exceeds(self._at_once, limits.REFUSALS_AT_ONCE)
 
     def look_waits(self, answered_at: float) -> bool:
-        """The same for somebody who looks at the server; its connection was answered last then.
+        """The same for a look at the server; `answered_at` is when its connection had an answer.
 
         Those who ask again as soon as they have their answer wait earlier than others, so that
         monitors beside them do not wait.

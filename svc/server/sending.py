@@ -138,8 +138,8 @@ class ResponseSocket(socket.socket):
         """Have what is gathered wait for `let_go`, in place of leaving with the block's end."""
         self._holds = True
 
-    def keep(self, data: bytes) -> None:
-        """Have a whole response wait for `let_go`."""
+    def hold_whole(self, data: bytes) -> None:
+        """Have a response, all of which this is, wait for `let_go`."""
         self._held = bytearray(data)
 
     @property

@@ -332,7 +332,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._go_on(conn, future)
 
     def _let_go(self) -> None:
-        """Send the refusals whose time has come, or all when the worker stops."""
+        """Send the responses whose time has come, or all when the worker stops."""
         for conn, future in self._refusals.leaving(at_once=not self.alive):
             if conn.sock.let_go():
                 conn.answered_at = time.monotonic()
@@ -404,7 +404,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.wsgi.extensions["svc"].metrics.responded(error.status)
         whole = response(error, request_id)
         if isinstance(client, ResponseSocket) and self._refusals.waits(str(error.status)):
-            client.keep(whole)
+            client.hold_whole(whole)
             return
         # The response is short: a caller that does not take it in does not read at all.
         client.settimeout(SLOW_CALLER_S)

@@ -16,7 +16,7 @@ from svc.store.migrations import Migration, prepare, shipped
 from svc.store.opened_file import OpenedFile, ServedFile
 from svc.store.readers import Readers
 from svc.store.remembered import Remembered, say_changed
-from svc.store.writer import NO_TURN, Handler, Lasting, Writer
+from svc.store.writer import NO_TURN, Handler, LongWrite, Writer
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -120,9 +120,9 @@ class Database:
         timeout_s: float = WRITE_TIMEOUT_S,
     ) -> ResultT:
         """Like `write`, for what others have to wait for: its caller's pauses count all of that."""
-        lasting = Lasting(fn)
-        result = self.write(lasting, timeout_s, size)
-        lasting.count()
+        long = LongWrite(fn)
+        result = self.write(long, timeout_s, size)
+        long.charge()
         return result
 
     def write_grouped(

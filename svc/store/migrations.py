@@ -554,7 +554,7 @@ def _check_log(path: Path) -> None:
         raise _refused(
             path,
             f"it is not there or empty, but {str(log)!r} holds what was last written to it; put "
-            "the file back, or remove the log, and the -shm, for a new database",
+            "the file back, or, once no server runs, remove the log, and the -shm, for a new one",
         )
     with path.open("rb") as file:
         versions = file.read(20)[18:]

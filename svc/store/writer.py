@@ -104,10 +104,11 @@ def wake(job: _Queued | None) -> None:
         job = job.next
 
 
-class Lasting(Generic[ResultT]):
+class LongWrite(Generic[ResultT]):
     """Writes much, for which all others wait, also while it waits for the disk.
 
-    So the whole time of its transaction counts as the processor time of the thread that asks.
+    So the time from its beginning until its caller hears of the end, where it is stored, counts as
+    processor time of the caller's thread.
     """
 
     def __init__(self, write: Callable[[sqlite3.Connection], ResultT]) -> None:
@@ -120,8 +121,8 @@ class Lasting(Generic[ResultT]):
         self._worked_s = time.thread_time() - began
         return result
 
-    def count(self) -> None:
-        """Add what its writing has not counted, once the transaction is over."""
+    def charge(self) -> None:
+        """Have the caller's thread pay for what the writing itself has not counted."""
         processor_time.add(max(0.0, time.monotonic() - self._began - self._worked_s))
 
 

@@ -152,15 +152,15 @@ def _take_from_rate(buckets: Buckets, key: ApiKey) -> None:
 def _take_from_open_rate(buckets: Buckets, path: str) -> None:
     """Count a request of which nobody knows who sent it. Raises `RateLimited`.
 
-    Those that only look at the server are answered always, and wait where there are too many.
+    The server answers those that only look at it, and holds them where there are too many.
     """
     if path in WATCHING:
         return
     try:
-        buckets.reserve("open routes", limits.REFUSALS_AT_ONCE)
+        buckets.reserve("open routes", limits.OPEN_RPM)
     except Exceeded as error:
         raise RateLimited(
-            f"callers without an API key may make {limits.REFUSALS_AT_ONCE} requests a minute",
+            f"callers without an API key may make {limits.OPEN_RPM} requests a minute",
             error.retry_after,
         ) from None
 

@@ -38,10 +38,14 @@ class LabelTurns:
 
     @contextlib.contextmanager
     def of_many(self, key_id: str | None, labels: int, deadline: Deadline) -> Iterator[None]:
-        """Inside the block so many labels may be stored. Raises `Timeout` at the deadline."""
+        """Inside the block so many labels may be stored; a single one waits for nothing here.
+
+        Raises `Timeout` at the deadline.
+        """
         if labels <= FEW_LABELS:
             yield
             return
         name = hashlib.sha256(f"labels of {key_id}".encode()).digest()
+        # Other workers wait through the key's pause, too, which the turn begins with.
         with self._locks.hold(name, deadline), self._storing.turn(key_id, labels, deadline):
             yield

@@ -35,7 +35,8 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
         Doubtful ones come more often, and every one has a chance that the server knows and keeps
         with the label, so that labels speak for all decisions. Of the most recent wording of the
         question. A decision that is not labelled in time goes to another reviewer. The list also
-        ends after about 2 MB; what does not fit comes once some of these are labelled.
+        ends after about 2 MB: what does not fit is this reviewer's too, and comes once some of
+        these are labelled.
         """
         project = g.access.reading(project)
         return desk.hand_out(project, question, reviewer, limit, answers is Answers.SHOWN)

@@ -83,7 +83,7 @@ SAID = {
     "and {:,.0f} after a quiet moment": limits.REFUSALS_AT_ONCE * limits.BURST_S / 60,
     "within {:.0f} ms of an answer": refusals.JUST_NOW_S * 1_000,
     "of all other looks {} a second": 2 * limits.REFUSALS_AT_ONCE // 60,
-    "need no key answer {:,} requests a minute": limits.REFUSALS_AT_ONCE,
+    "need no key answer {:,} requests a minute": limits.OPEN_RPM,
     "activity over all projects reads {:,} sums": limits.ACTIVITY_SUMS,
     "among the last {:,} of a question": limits.LABELS_LOOKED_AT,
     "the doubt of the last {:,} that were labelled": limits.REVIEW_DECISIONS,
