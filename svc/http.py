@@ -17,6 +17,9 @@ LEAVING = "svc.leaving"
 # The key of the WSGI environment that is there once the application knows who asks.
 KNOWN = "svc.known"
 
+# The key of the WSGI environment that is there where anybody may look at the server.
+LOOKS = "svc.looks"
+
 # The status of a request whose caller did not wait for the answer, in the log and the metrics
 # alone: the one that nginx gives to it there.
 CALLER_LEFT = 499

@@ -49,7 +49,7 @@ BYTES_PER_FRAMING = 16
 # times, at most so many small chunks, and for so many seconds. The polling thread drops what comes
 # then.
 REST_READ_BYTES = 65_536
-REST_READS = 4
+REST_READS = 3
 REST_PIECES = 16
 REST_S = 0.02
 

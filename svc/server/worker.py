@@ -32,7 +32,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
-from svc.http import ARRIVED, KNOWN, LEAVING, WATCHING
+from svc.http import ARRIVED, KNOWN, LEAVING, LOOKS
 from svc.limits import STRANGERS_LOGGED
 from svc.logs import FIELDS, Sparingly
 from svc.server.balance import ConnectionBalancer
@@ -311,12 +311,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         *rest: Any,
     ) -> Callable[[bytes], object]:
         """The head of a response; those to callers that ask on and on may be held."""
-        known = KNOWN in environ
-        looks = not known and status[:3] in _LOOKS and environ["PATH_INFO"].rstrip("/") in WATCHING
-        if looks:
+        if LOOKS in environ and status[:3] in _LOOKS:
             waits = self._refusals.look_waits(conn.answered_at)
         else:
-            waits = self._refusals.waits(status, known)
+            waits = self._refusals.waits(status, KNOWN in environ)
         if waits:
             conn.sock.hold()
         return start_response(status, *rest)
@@ -493,13 +491,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             reader.cut()
 
 
+# What is dropped goes here, where the system does copy it.
+_DROPPED = bytearray(256 * 1024)
+
+
 def _thrown_away(client: socket.socket) -> int | None:
     """Read what has come and drop it: how many bytes that was, 0 at the end, None where nothing.
 
     A connection that was reset, or that the system has given up, has ended.
     """
     try:
-        return len(client.recv(65_536))
+        # Linux copies nothing then.
+        return client.recv_into(_DROPPED, len(_DROPPED), socket.MSG_TRUNC)
     except BlockingIOError:
         return None
     except OSError:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from flask import Flask, g, request
 
 from svc import limits
 from svc.addresses import is_local_host, is_loopback
 from svc.errors import Forbidden, InvalidRequest, RateLimited, Unauthorized
-from svc.http import KNOWN, WATCHING
+from svc.http import KNOWN, LOOKS, WATCHING
 from svc.names import UnsoundName, normal_form, project_name
 from svc.ratelimit import Buckets, Exceeded
 from svc.schemas import DEFAULT_PROJECT
@@ -114,7 +115,7 @@ def register(
         environ, path = request.environ, request.path
         path = path.rstrip("/") or path
         if path in open_paths():
-            _take_from_open_rate(buckets, path)
+            _admit_anybody(environ, buckets, path)
             return
         key = _admitted(keys, _bearer(environ))
         if key is None:
@@ -149,12 +150,13 @@ def _take_from_rate(buckets: Buckets, key: ApiKey) -> None:
         ) from None
 
 
-def _take_from_open_rate(buckets: Buckets, path: str) -> None:
+def _admit_anybody(environ: WSGIEnvironment, buckets: Buckets, path: str) -> None:
     """Count a request of which nobody knows who sent it. Raises `RateLimited`.
 
     The server answers those that only look at it, and holds them where there are too many.
     """
     if path in WATCHING:
+        environ[LOOKS] = True
         return
     try:
         buckets.reserve("open routes", limits.OPEN_RPM)

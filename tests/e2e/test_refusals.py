@@ -134,12 +134,19 @@ def test_what_goes_wrong_for_strangers_waits_too(
 
 
 @pytest.mark.parametrize(
-    ("request_", "more"), [(b"GET", b""), (b"GET", b"Content-Length: 0\r\n"), (b"OPTIONS", b"")]
+    ("request_", "more"),
+    [
+        (b"GET /health", b""),
+        (b"GET /ready", b"Content-Length: 0\r\n"),
+        (b"OPTIONS /health", b""),
+        (b"GET //%68ealth", b""),
+        (b"GET http://localhost/health", b""),
+    ],
 )
 def test_who_looks_at_the_server_on_and_on_waits_and_a_monitor_does_not(
     asked: Asked, request_: bytes, more: bytes
 ) -> None:
-    look = request_ + b" /health HTTP/1.1\r\nHost: localhost\r\n" + more + b"\r\n"
+    look = request_ + b" HTTP/1.1\r\nHost: localhost\r\n" + more + b"\r\n"
     with asked.connect() as sock:
         # What came before on the connection changes nothing.
         sock.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")

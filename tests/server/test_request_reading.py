@@ -200,12 +200,15 @@ def test_a_body_has_its_own_limit_of_standing_still() -> None:
     assert sock.given == [request_reading.STALL_S]
 
 
-def test_a_thread_takes_in_the_rest_of_a_body_only_where_it_comes_at_once(line: Line) -> None:
+@pytest.mark.parametrize(("part", "reads"), [(2, 2), (100, request_reading.REST_READS)])
+def test_a_thread_takes_in_the_rest_of_a_body_only_where_it_comes_at_once(
+    line: Line, part: int, reads: int
+) -> None:
     class Endless:
         reads = 0
 
         def read(self, size: int) -> bytes:
-            line.clock.now += request_reading.REST_S / 4
+            line.clock.now += request_reading.REST_S / part
             line.caller.sendall(b"x")
             self.reads += 1
             return line.reader.chunk()
@@ -213,7 +216,7 @@ def test_a_thread_takes_in_the_rest_of_a_body_only_where_it_comes_at_once(line: 
     line.reader.begin_body()
     body = Endless()
     assert not line.reader.take_rest(body)
-    assert body.reads == 4
+    assert body.reads == reads
     assert line.reader.take_rest(io.BytesIO(b"the rest"))
 
 
