@@ -15,12 +15,15 @@ from typing import Any
 RESERVED_THREADS = 16
 
 _WATCHING = re.compile(rb"(?:GET|HEAD) /(?:health|ready|metrics)/?[ ?]")
-_BODY = re.compile(rb"\r?\n(?:content-length|transfer-encoding):", re.IGNORECASE)
+_BODY = (b"\ncontent-length:", b"\ntransfer-encoding:")
 
 
 def watches(head: bytes) -> bool:
     """Whether a request that begins so only looks at the server, and has no body to wait for."""
-    return _WATCHING.match(head) is not None and _BODY.search(head) is None
+    if _WATCHING.match(head) is None:
+        return False
+    names = head.lower()
+    return not any(name in names for name in _BODY)
 
 
 class Lane:

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import io
 import math
-import re
 import socket
 import threading
 import time
@@ -19,8 +18,10 @@ from gunicorn.http.unreader import SocketUnreader
 
 from svc import limits
 
-# The largest head of a request.
+# The largest head of a request, and its most lines: gunicorn takes every line apart before it
+# counts those that it allows, which are 100.
 HEAD_BYTES = 32_768
+HEAD_LINES = 110
 
 # A caller in mid-request is dropped when no byte moves for so long.
 STALL_S = 10.0
@@ -53,9 +54,9 @@ REST_READS = 3
 REST_PIECES = 16
 REST_S = 0.02
 
-# The end of a head. Gunicorn refuses bare line feeds, but it has to see them to do so.
-_HEAD_END = re.compile(rb"\r?\n\r?\n")
-_LONGEST_END = 4
+# The ends of a head. Gunicorn refuses bare line feeds, but it has to see them to do so.
+_HEAD_ENDS = (b"\n\r\n", b"\n\n")
+_LONGEST_END = 3
 
 
 class CallerReader(SocketUnreader):  # type: ignore[misc]
@@ -97,7 +98,7 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
             return True
         self.sock.setblocking(False)
         try:
-            data = self.sock.recv(HEAD_BYTES)
+            data = self.sock.recv(HEAD_BYTES + 1 - self.buf.seek(0, io.SEEK_END))
         except BlockingIOError:
             return False
         except OSError:
@@ -111,8 +112,19 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
     def _is_judgeable(self) -> bool:
         size = self.buf.seek(0, io.SEEK_END)
         # An end may have begun in what was looked through.
-        self.buf.seek(max(0, self._looked_through - _LONGEST_END))
-        if size > HEAD_BYTES or _HEAD_END.search(self.buf.read()):
+        begin = max(0, self._looked_through - _LONGEST_END)
+        self.buf.seek(begin)
+        new = self.buf.read()
+        ends = [at for at in map(new.find, _HEAD_ENDS) if at >= 0]
+        if ends:
+            # What follows may be further requests.
+            if self.buf.getvalue().count(b"\n", 0, begin + min(ends)) > HEAD_LINES:
+                # With nothing to take apart the parser asks for more, which `chunk` refuses.
+                self.buf.seek(0)
+                self.buf.truncate()
+                self._ended = False
+            return True
+        if size > HEAD_BYTES:
             return True
         self._looked_through = size
         return False
