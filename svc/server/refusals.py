@@ -30,7 +30,8 @@ class Refusals:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds."""
         self._clock = clock
-        self._at_once, self._again, self._looks = (Buckets(clock, slots=1) for _ in range(3))
+        buckets = (Buckets(clock, slots=1) for _ in range(4))
+        self._at_once, self._again, self._looks, self._ends = buckets
         # What waits, with the time at which it leaves; all wait equally long.
         self._held: deque[tuple[float, Any]] = deque()
 
@@ -51,6 +52,10 @@ class Refusals:
         if self._clock() - answered_at < JUST_NOW_S:
             return _exceeds(self._again, limits.REFUSALS_AT_ONCE)
         return _exceeds(self._looks, 2 * limits.REFUSALS_AT_ONCE)
+
+    def end_waits(self) -> bool:
+        """Whether the end of a connection waits on which no request came."""
+        return _exceeds(self._ends, limits.REFUSALS_AT_ONCE)
 
     def hold(self, held: Any) -> None:
         """Keep something until its response leaves."""

@@ -129,6 +129,11 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         self._looked_through = size
         return False
 
+    @property
+    def gave_nothing(self) -> bool:
+        """Whether the caller has ended its side without a further request."""
+        return self._in_head and self._ended
+
     def begin_body(self) -> None:
         """From now on it is a body that is read, and a response that is sent."""
         self._in_head = False

@@ -241,7 +241,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _answer_next(self, conn: Any) -> object:
         """In a thread: answer one request, whose head is there."""
         outcome = super().handle(conn)
-        conn.holds, conn.answered_at = conn.sock.is_held, time.monotonic()
+        nothing = not outcome and conn.parser.unreader.gave_nothing
+        conn.holds = conn.sock.is_held or (nothing and self._refusals.end_waits())
+        conn.answered_at = time.monotonic()
         return outcome
 
     def _pass_on(self) -> None:

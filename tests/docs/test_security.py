@@ -11,7 +11,7 @@ from svc.engine import ask, cache, reply
 from svc.providers import streams
 from svc.providers.redaction import MESSAGE_WORK, WORK_A_SECOND
 from svc.server import refusals
-from svc.server.request_reading import PIECE_BYTES, PIECE_PAUSE_S
+from svc.server.request_reading import HEAD_BYTES, HEAD_LINES, PIECE_BYTES, PIECE_PAUSE_S
 from svc.web.decorators import ARRIVING_BYTES
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +30,8 @@ SAID = {
     "(of `/v1/decisions` {:,}), those": limits.DIALECT_PARTS,
     "One that comes in pieces of less than {} bytes": PIECE_BYTES,
     "is read {:.0f} times a second, after the first 128": 1 / PIECE_PAUSE_S,
+    "A head has at most {} KiB": HEAD_BYTES // KIB,
+    "KiB and {} lines.": HEAD_LINES,
     "those of a job {:,}, counted before": limits.JOB_PARTS,
     "among the {:,} characters of all questions": limits.QUESTION_TEXT_CHARS,
     "fields with `explain` have {:,} characters": limits.EXPLAIN_NAMES_CHARS,

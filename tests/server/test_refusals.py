@@ -59,6 +59,14 @@ def test_who_looks_at_the_server_again_and_again_waits_and_no_monitor_beside(
     assert not refusals.look_waits(before)
 
 
+def test_ends_of_connections_without_a_request_wait_where_they_are_many(
+    refusals: Refusals,
+) -> None:
+    assert not any(refusals.end_waits() for _ in range(AT_ONCE))
+    assert refusals.end_waits()
+    assert not refusals.waits("401")
+
+
 def test_what_is_held_leaves_in_order_each_in_its_time(
     refusals: Refusals, now: list[float]
 ) -> None:
