@@ -297,9 +297,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             begin = partial(self._begin_response, conn, environ, start_response)
             answer = application(environ, begin)
             req.body.reader.expect_little()
-            # Trailers take milliseconds to read, which nobody has to do for a stranger.
-            known = KNOWN in environ or "HTTP_TRANSFER_ENCODING" not in environ
-            if not (known and reader.take_rest(req.body)):
+            # To read trailers takes milliseconds, which no stranger is worth.
+            worth_it = KNOWN in environ or "HTTP_TRANSFER_ENCODING" not in environ
+            if not (worth_it and reader.take_rest(req.body)):
                 # A thread would wait for it as long as the caller likes. So the response's head
                 # says that the connection ends, and the polling thread drops what still comes.
                 req.force_close()
