@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import signal
 import threading
@@ -80,8 +81,8 @@ class Keeper:
         """
         self._works, self._bell, self._listeners = works, bell, listeners
         self._master = os.getpid()
-        # When it was told to stop, by time.monotonic().
-        self._told_at: float | None = None
+        # When it was first told to end, by time.monotonic().
+        self._told_at = math.inf
         self._fork(0.0)
 
     def renew(self) -> None:
@@ -90,7 +91,7 @@ class Keeper:
         To be called each second, and when the system tells the master of a child, that it was
         stopped too. Raises `OSError` where the system allows no further process.
         """
-        if os.getpid() != self._master or self._told_at is not None:
+        if os.getpid() != self._master or self._told_at < math.inf:
             return
         if self._has_ended():
             # Where no other one can be made, the next call tries again.
@@ -101,13 +102,11 @@ class Keeper:
 
     def kill(self) -> None:
         """End it at once, and its processes with it."""
-        self._stop_told_at()
-        self._send(signal.SIGKILL)
+        self._tell(signal.SIGKILL)
 
     def stop(self) -> None:
         """Have it stop once rows that are under way have ended."""
-        self._stop_told_at()
-        self._send(signal.SIGTERM)
+        self._tell(signal.SIGTERM)
 
     def end(self, grace_s: float, least_s: float) -> None:
         """Have it stop, and wait for its end until `grace_s` after it was first told to.
@@ -115,18 +114,17 @@ class Keeper:
         It waits at least `least_s` from now, for what workers left to it, and then kills it.
         """
         self.stop()
-        give_up_at = max(self._stop_told_at() + grace_s, time.monotonic() + least_s)
+        give_up_at = max(self._told_at + grace_s, time.monotonic() + least_s)
         while not self._has_ended():
             if time.monotonic() >= give_up_at:
                 self._send(signal.SIGKILL)
                 return
             time.sleep(END_LOOK_S)
 
-    def _stop_told_at(self) -> float:
-        """When it was told to stop for the first time, which is now unless it was before."""
-        if self._told_at is None:
-            self._told_at = time.monotonic()
-        return self._told_at
+    def _tell(self, number: signal.Signals) -> None:
+        """Tell it to end, and note when that was done first."""
+        self._told_at = min(self._told_at, time.monotonic())
+        self._send(number)
 
     def _fork(self, delay_s: float) -> None:
         self._pid = os.fork()

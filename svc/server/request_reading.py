@@ -96,38 +96,36 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
             self._in_head, self._looked_through = True, 0
         if self._is_judgeable():
             return True
+        size = self.buf.seek(0, io.SEEK_END)
         self.sock.setblocking(False)
         try:
-            data = self.sock.recv(HEAD_BYTES + 1 - self.buf.seek(0, io.SEEK_END))
+            data = self.sock.recv(HEAD_BYTES + 1 - size)
         except BlockingIOError:
             return False
         except OSError:
             # The caller is gone.
             data = b""
         self._ended = not data
-        self.buf.seek(0, io.SEEK_END)
         self.buf.write(data)
         return self._ended or self._is_judgeable()
 
     def _is_judgeable(self) -> bool:
-        size = self.buf.seek(0, io.SEEK_END)
+        size: int = self.buf.seek(0, io.SEEK_END)
         # An end may have begun in what was looked through.
         begin = max(0, self._looked_through - _LONGEST_END)
         self.buf.seek(begin)
         new = self.buf.read()
         ends = [at for at in map(new.find, _HEAD_ENDS) if at >= 0]
-        if ends:
-            # What follows may be further requests.
-            if self.buf.getvalue().count(b"\n", 0, begin + min(ends)) > HEAD_LINES:
-                # With nothing to take apart the parser asks for more, which `chunk` refuses.
-                self.buf.seek(0)
-                self.buf.truncate()
-                self._ended = False
-            return True
-        if size > HEAD_BYTES:
-            return True
-        self._looked_through = size
-        return False
+        if not ends:
+            self._looked_through = size
+            return size > HEAD_BYTES
+        # What follows may be further requests.
+        if self.buf.getvalue().count(b"\n", 0, begin + min(ends)) > HEAD_LINES:
+            # With nothing to take apart the parser asks for more, which `chunk` refuses.
+            self.buf.seek(0)
+            self.buf.truncate()
+            self._ended = False
+        return True
 
     @property
     def gave_nothing(self) -> bool:
@@ -183,7 +181,7 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         if self._body_is_cut:
             raise TimeoutError("the body takes too long, and others wait")
         self._due_at += len(data) / BODY_BYTES_PER_S
-        self._pieces_left -= max(0.0, 1 - len(data) / PIECE_BYTES)
+        self._pieces_left -= _lack(data)
         # What of it are chunks is added again when they are taken out.
         self.framing_left -= len(data)
         return data
@@ -216,6 +214,11 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
             return False
 
 
+def _lack(piece: bytes) -> float:
+    """The part that it lacks of `PIECE_BYTES`, by which a small piece counts."""
+    return max(0.0, 1 - len(piece) / PIECE_BYTES)
+
+
 class BodyReader:
     """A body that reports malformed chunks as a broken connection, as the application expects."""
 
@@ -242,7 +245,7 @@ class BodyReader:
     def _bounded(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """The chunks. Raises `OSError` where they are too many."""
         for piece in pieces:
-            self._pieces_left -= max(0.0, 1 - len(piece) / PIECE_BYTES)
+            self._pieces_left -= _lack(piece)
             if self._pieces_left < 0:
                 raise OSError(errno.EMSGSIZE, "the body comes in too many chunks")
             self._caller.framing_left += len(piece) * (1 + 1 / BYTES_PER_FRAMING)

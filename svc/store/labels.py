@@ -314,11 +314,12 @@ def _parts(labels: Iterable[NewLabel], most: int, chars: int) -> Iterator[list[N
     part: list[NewLabel] = []
     left = chars
     for label in labels:
-        left -= label.chars
-        if part and (len(part) == most or left < 0):
+        size = label.chars
+        if part and (len(part) == most or size > left):
             yield part
-            part, left = [], chars - label.chars
+            part, left = [], chars
         part.append(label)
+        left -= size
     if part:
         yield part
 

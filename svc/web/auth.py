@@ -142,12 +142,7 @@ def register(
 
 def _take_from_rate(buckets: Buckets, key: ApiKey) -> None:
     """Count the request among those of the minute. Raises `RateLimited`."""
-    try:
-        buckets.reserve(f"key {key.id}", key.rpm)
-    except Exceeded as error:
-        raise RateLimited(
-            f"this API key may make {key.rpm} requests a minute", error.retry_after
-        ) from None
+    _reserve(buckets, f"key {key.id}", key.rpm, "this API key")
 
 
 def _admit_anybody(environ: WSGIEnvironment, buckets: Buckets, path: str) -> None:
@@ -157,14 +152,16 @@ def _admit_anybody(environ: WSGIEnvironment, buckets: Buckets, path: str) -> Non
     """
     if path in WATCHING:
         environ[LOOKS] = True
-        return
+    else:
+        _reserve(buckets, "open routes", limits.OPEN_RPM, "callers without an API key")
+
+
+def _reserve(buckets: Buckets, name: str, rpm: int, who: str) -> None:
+    """Take one of the requests that `who` may make in a minute. Raises `RateLimited`."""
     try:
-        buckets.reserve("open routes", limits.OPEN_RPM)
+        buckets.reserve(name, rpm)
     except Exceeded as error:
-        raise RateLimited(
-            f"callers without an API key may make {limits.OPEN_RPM} requests a minute",
-            error.retry_after,
-        ) from None
+        raise RateLimited(f"{who} may make {rpm} requests a minute", error.retry_after) from None
 
 
 def _take_turn(turns: Turns, key: ApiKey) -> None:

@@ -47,7 +47,7 @@ keeper.kill()
 
 # Work that goes on when it is told to stop, as a row at a model that takes long does.
 ENDING = """
-import os, signal, threading, time
+import os, threading, time
 from svc.bootstrap import Shared
 from svc.server.keeper import NAME, Keeper
 
