@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import socket
@@ -16,6 +17,11 @@ from svc.settings import Settings
 from svc.store import ApiKeys, Database
 
 BACKLOG_CONNECTIONS = 2_048
+
+# What Python and numpy import where it is first used. A process that may open no further file
+# cannot import, and a request would fail by it. Imported before the fork its memory is shared.
+_LATE_IMPORTS = ("encodings.ascii", "encodings.utf_8_sig", "numpy.ma", "numpy.random")
+_IMPORTS_FOR_KEYS = ("cryptography.fernet",)
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +45,7 @@ def check(settings: Settings, addresses: Iterable[str]) -> bool:
     cannot be used, for an address that other machines reach while there are no keys, and for no
     keys where they are required. Traces that cannot be sent are a warning in the log.
     """
+    _import_late(settings)
     build_catalog(settings)
     if settings.traced and (trouble := telemetry.trouble()):
         log.warning("no traces: %s", trouble)
@@ -60,6 +67,12 @@ def check(settings: Settings, addresses: Iterable[str]) -> bool:
             "make one with `svc keys create --name <who>`, or pass --no-auth (SVC_NO_AUTH=1)"
         )
     return keys
+
+
+def _import_late(settings: Settings) -> None:
+    keys = _IMPORTS_FOR_KEYS if settings.master_key is not None else ()
+    for name in (*_LATE_IMPORTS, *keys):
+        importlib.import_module(name)
 
 
 def listen(settings: Settings) -> tuple[socket.socket, bool]:
