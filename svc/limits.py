@@ -96,9 +96,11 @@ REMEMBERED_BYTES = 12_000_000
 # The characters of stored exact questions that a request keeps while it reads decisions.
 WORDINGS_KEPT_CHARS = 5_000_000
 
-# The members of a council, the length of a model's id, and the calls of one request.
+# The members of a council, the bytes of a model's id and of all ids of a request in UTF-8, and the
+# calls of one request. Ids stand in each decision and label.
 COUNCIL = (2, 5)
-MODEL_ID_CHARS = 300
+MODEL_ID_BYTES = 300
+MODEL_IDS_BYTES = 4_000
 MODEL_CALLS = 64
 
 # The time for one provider call, from connecting to the last byte, and what an operator may set.
@@ -370,6 +372,7 @@ FORECAST_SAMPLE = 100
 SAMPLE_CHARS = 500_000
 SAMPLE_SEARCHED_CHARS = 20_000_000
 SAMPLE_CONDITIONS_CHARS = 1_000_000
+SAMPLE_OPTIONS = 400_000
 FORECAST_ROWS = 10_000_000_000
 
 # The hooks of a project, the characters of the URL of one, the events that wait for one, the
@@ -400,7 +403,7 @@ AUDIT_PAGE = (1, 1_000)
 AUDIT_PAGE_DEFAULT = 100
 
 # The decisions that a page with filters looks at, and the bytes of those that do not match.
-AUDIT_LOOKED_AT = 20_000
+AUDIT_LOOKED_AT = 10_000
 AUDIT_LOOKED_AT_BYTES = 4_000_000
 
 # The decisions that a report of rates reads, and the last ones of the project among which it looks

@@ -21,6 +21,10 @@ _PROBES = 32
 # Sums of intervals may be wrong by this.
 _ROUNDING_S = 1e-6
 
+# A call that waits behind its caller's others asks after so long, however many they are: some of
+# them may have given up.
+ASKS_S = 5.0
+
 # The digest of the name, the rate a minute, and the time at which the bucket is full again.
 _SLOT = struct.Struct("=Qdd")
 
@@ -79,11 +83,14 @@ class Buckets:
         self._memory = mmap.mmap(-1, slots * _SLOT.size)
         self._processes, self._threads = ProcessLock(), threading.Lock()
 
-    def reserve(self, name: str, per_minute: float, max_wait: float = 0.0) -> float:
+    def reserve(
+        self, name: str, per_minute: float, max_wait: float = 0.0, at_once: int | None = None
+    ) -> float:
         """Take the next slot of `name` and return the seconds until it, 0.0 for now.
 
-        A rate that differs from the last one applies at once. Raises `Exceeded`, and takes
-        nothing, when the slot lies more than `max_wait` seconds away.
+        With `at_once` the bucket lets so many through at once. A rate that differs from the last
+        one applies with this call. Raises `Exceeded`, and takes nothing, when the slot lies more
+        than `max_wait` seconds away.
         """
         digest = _digest(name)
         with self._threads, self._processes:
@@ -91,7 +98,8 @@ class Buckets:
             offset, rate, full_at = self._find(digest, now)
             if rate != per_minute:
                 full_at = now
-            wait, full_at = _next_slot(per_minute, full_at, now, max_wait)
+            burst = max(1, int(per_minute * limits.BURST_S / 60.0)) if at_once is None else at_once
+            wait, full_at = _next_slot(per_minute, burst, full_at, now, max_wait)
             _SLOT.pack_into(self._memory, offset, digest, per_minute, full_at)
             return wait
 
@@ -145,9 +153,20 @@ class InTurn:
         """Take a place in the caller's line; seconds until it is there. Raises `Exceeded`."""
         return self._whole.reserve(f"{caller} at {name}", per_minute, max_wait)
 
-    def ahead(self, name: str, caller: str) -> float:
-        """Seconds until the last slot of the caller has passed, 0.0 where none is ahead."""
-        return self._whole.full_in(f"turn of {caller} at {name}")
+    def ahead(self, name: str, caller: str, per_minute: float) -> float:
+        """Seconds until a call may ask again, 0.0 where the last slot of its caller has passed.
+
+        Calls of one caller ask one after the other, no more often than there are slots. Thousands
+        that asked for each slot took a processor from all others.
+        """
+        left = self._whole.full_in(f"turn of {caller} at {name}")
+        if not left:
+            return 0.0
+        try:
+            asks_in = self._whole.reserve(f"{caller} asks {name}", per_minute, ASKS_S, at_once=1)
+        except Exceeded:
+            asks_in = ASKS_S
+        return max(left, asks_in)
 
     def reserve(self, name: str, caller: str, per_minute: float, max_wait: float) -> float:
         """As `Buckets.reserve`, from the whole, for a caller who has none ahead."""
@@ -181,11 +200,10 @@ def _digest(name: str) -> int:
 
 
 def _next_slot(
-    per_minute: float, full_at: float, now: float, max_wait: float
+    per_minute: float, burst: int, full_at: float, now: float, max_wait: float
 ) -> tuple[float, float]:
     """Seconds until the next slot, and when the bucket is full again after it is taken."""
     interval_s = 60.0 / per_minute
-    burst = max(1, int(per_minute * limits.BURST_S / 60.0))
     full_at = max(full_at, now)
     wait = full_at - (burst - 1) * interval_s - now
     if wait <= _ROUNDING_S:

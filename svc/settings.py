@@ -236,7 +236,7 @@ def load(environ: Mapping[str, str], **flags: str | int | bool | None) -> Settin
     if value := source.get("", "addr"):
         given["host"], given["port"] = value.address()
     if value := source.get("SVC_MODEL", "model"):
-        given["model"] = value.line(limits.MODEL_ID_CHARS)
+        given["model"] = value.line(limits.MODEL_ID_BYTES)
     if value := source.get("SVC_CACHE_SIZE", "cache_size"):
         given["cache_size"] = value.integer(*CACHE_SIZES)
     if value := source.get("SVC_DB", "db"):

@@ -17,14 +17,17 @@ def rows_of(
     """The rows of a sample that can be asked, and why the others cannot.
 
     Rules may look for thousands of texts in each state, and conditions compare it with thousands of
-    values. So no more rows are looked at once these have `SAMPLE_CHARS`, `SAMPLE_SEARCHED_CHARS`
-    with each state as often as rules look into it, or the conditions `SAMPLE_CONDITIONS_CHARS`
-    with all of them for each row.
+    values, and of each the prompts are written. So no more rows are looked at once these have
+    `SAMPLE_CHARS`, `SAMPLE_SEARCHED_CHARS` with each state as often as rules look into it, the
+    conditions `SAMPLE_CONDITIONS_CHARS` or the questions `SAMPLE_OPTIONS` with all of them for
+    each row.
     """
     rows: list[DecisionRequest] = []
     reasons: list[str] = []
     left, left_to_search = limits.SAMPLE_CHARS, limits.SAMPLE_SEARCHED_CHARS
     left_to_compare, compared = limits.SAMPLE_CONDITIONS_CHARS, text_to_compare(request, 0)
+    left_to_write = limits.SAMPLE_OPTIONS
+    options = sum(len(question.option_names) for question in request.questions.values())
     for state in sample:
         try:
             row = with_state(request, state)
@@ -35,6 +38,7 @@ def rows_of(
             left -= len(row.state.text)
             left_to_search -= text_to_look_through(row, 0)
             left_to_compare -= compared
-        if min(left, left_to_search, left_to_compare) <= 0:
+            left_to_write -= options
+        if min(left, left_to_search, left_to_compare, left_to_write) <= 0:
             break
     return rows, reasons

@@ -88,7 +88,7 @@ def chosen(
     name = request.config or LATEST
     pin = PINS[latest if name == LATEST else name]
     plan = request.plan or Plan(CHAIN, (_usual(router, pin, request, promoted),))
-    models = tuple(router.resolve(model_id) for model_id in plan.models)
+    models = router.resolve_all(plan.models)
     if request.privacy is Privacy.STRICT:
         for model in models:
             router.check_strict(model)

@@ -25,6 +25,7 @@ from svc.stats import (
     by_number,
     fit_groups,
     held_out,
+    numbered,
     recency,
 )
 from svc.store import TrainingData, Worth
@@ -67,8 +68,8 @@ class Labelled:
 
     def by_group(self) -> dict[str, Ints]:
         """The places of each group's labels."""
-        names, numbers = np.unique(np.array(self.groups, dtype=np.str_), return_inverse=True)
-        return dict(zip(names.tolist(), by_number(numbers, len(names)), strict=True))
+        names, numbers = numbered(self.groups)
+        return dict(zip(names, by_number(numbers, len(names)), strict=True))
 
     def changed_at(self, decided_at: Sequence[int]) -> int | None:
         """When the answers changed last, of the times of the labelled decisions."""
@@ -132,7 +133,9 @@ def _changes(data: TrainingData, question: Question, p: Floats) -> dict[str, Cha
     task, truth = TASKS[question.task], np.array(data.truth)
     surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
     given = Given(*map(np.array, (data.decisions, data.decided_at, data.first_at)))
-    return GroupedChangeTest().latest(given, np.array(data.answered_by), surprises)
+    names, groups = numbered(data.answered_by)
+    found = GroupedChangeTest().latest(given, groups, surprises)
+    return {names[group]: change for group, change in found.items()}
 
 
 def weighed(labels: int, sampling: Floats | None, changes: Collection[Change]) -> Floats | None:

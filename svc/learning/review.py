@@ -13,7 +13,7 @@ from svc.jsontext import JsonObject, leading
 from svc.learning.reports import Reporter
 from svc.learning.wordings import latest
 from svc.questions import Question
-from svc.stats import TASKS, Ints, drawing
+from svc.stats import TASKS, Ints, drawing, numbered
 from svc.store import (
     Entry,
     Judgements,
@@ -159,9 +159,7 @@ class ReviewDesk:
         return int(self._clock() * 1000)
 
 
-def _kinds(
-    decisions: Sequence[NewDecision], answers: Ints
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _kinds(decisions: Sequence[NewDecision], answers: Ints) -> Ints:
     """A number for each decision: equal where the same models gave the same answer."""
     names = [f"{one.answered_by} {answer}" for one, answer in zip(decisions, answers, strict=True)]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+    return numbered(names)[1]

@@ -52,7 +52,7 @@ class Admission:
         if not joined:
             with _told():
                 wait = self._turns.join(name, caller, rpm, max_wait)
-        return wait or self._turns.ahead(name, caller)
+        return wait or self._turns.ahead(name, caller, rpm)
 
     def delay(self, provider: str, max_wait: float, caller: str | None = None) -> float:
         """Seconds to wait before the call may be made; its slot and its count are taken.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 
 from svc import limits
@@ -70,6 +70,17 @@ class Router:
             )
         return Model(model_id, name, rest)
 
+    def resolve_all(self, model_ids: Iterable[str]) -> tuple[Model, ...]:
+        """Those of one request, in their order. Raises `InvalidRequest`."""
+        models = tuple(self.resolve(model_id) for model_id in model_ids)
+        size = sum(_size(model.id) for model in models)
+        if size > limits.MODEL_IDS_BYTES:
+            raise InvalidRequest(
+                f"model: the ids have {size:,} bytes in UTF-8 together, at most "
+                f"{limits.MODEL_IDS_BYTES:,} are allowed"
+            )
+        return models
+
     def check_strict(self, model: Model) -> None:
         """Raise `InvalidRequest` unless the model's provider may receive private data.
 
@@ -121,8 +132,8 @@ class Router:
     def _check(self, model_id: str) -> None:
         if not model_id.strip():
             raise InvalidRequest("model: an id must not be empty")
-        if len(model_id) > limits.MODEL_ID_CHARS:
-            raise InvalidRequest(f"model: an id has at most {limits.MODEL_ID_CHARS} characters")
+        if _size(model_id) > limits.MODEL_ID_BYTES:
+            raise InvalidRequest(f"model: an id has at most {limits.MODEL_ID_BYTES} bytes in UTF-8")
         if not model_id.isprintable() or model_id != model_id.strip():
             raise InvalidRequest(
                 "model: an id holds printable characters only, and no blanks at its ends"
@@ -178,3 +189,8 @@ class Router:
         raise ModelUnavailable(
             f"provider {provider.name!r} lists none of its usual models; name a model"
         )
+
+
+def _size(model_id: str) -> int:
+    """The bytes of an id in UTF-8."""
+    return len(model_id.encode("utf-8", "replace"))

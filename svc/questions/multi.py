@@ -168,9 +168,13 @@ class Multi(LabelQuestion):
 
     def check_label(self, label: Any) -> tuple[str, ...]:
         """The keys in the question's order, however they were given."""
-        if not isinstance(label, list) or not all(key in self.keys for key in label):
+        keys = frozenset(self.keys)
+        if not isinstance(label, list) or not all(
+            isinstance(key, str) and key in keys for key in label
+        ):
             raise ValueError(f"must be a list of option keys: {listed(self.keys)}")
-        return tuple(key for key in self.keys if key in label)
+        given = frozenset(label)
+        return tuple(key for key in self.keys if key in given)
 
     def certain(self, label: tuple[str, ...]) -> Reading:
         return Reading(tuple(float(key in label) for key in self.keys))

@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError
 
+from svc import limits
 from svc.engine.plans import CHAIN, KINDS, Plan, PlanKind, named_kinds
 from svc.phrases import listed
 from svc.questions import Described, amount
@@ -27,7 +28,8 @@ def model_plan() -> Named:
     forms = {
         "description": (
             "A model id (`vendor/model`, or `@provider/model`), or several and how they work "
-            "together."
+            f"together. An id has at most {limits.MODEL_ID_BYTES} bytes in UTF-8, and all of them "
+            f"{limits.MODEL_IDS_BYTES:,}."
         ),
         "anyOf": [
             described(WORDS, "One model."),

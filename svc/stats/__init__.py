@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from svc.stats.acceptance import FOLDS, folds_of, held_out
 from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
-from svc.stats.grouping import by_number
+from svc.stats.grouping import by_number, numbered
 from svc.stats.intervals import Interval
 from svc.stats.opinions import OpinionPool
 from svc.stats.order_bias import OrderBias
@@ -45,5 +45,6 @@ __all__ = [
     "folds_of",
     "from_parameters",
     "held_out",
+    "numbered",
     "reliability",
 ]

@@ -18,7 +18,7 @@ import numpy as np
 from svc.stats.acceptance import FOLDS, Rows, Step, climbed, places, raw, tried
 from svc.stats.calibrators import Calibrator, Floats, Ints
 from svc.stats.fitting import effective
-from svc.stats.grouping import by_number
+from svc.stats.grouping import by_number, numbered
 from svc.stats.tasks import Task
 
 # Labels of a group before it may depart from the pooled calibrator.
@@ -60,19 +60,19 @@ def fit_groups(
 
     `groups` names the group of each row. `again` says that a pooled one was in effect before.
     """
-    names, members = np.unique(np.array(groups, dtype=np.str_), return_inverse=True)
+    names, members = numbered(groups)
     rows = Rows(p, truth, effective(weights, len(truth)), _folds(members))
     served = climbed(task, rows, raw(task, rows), again=again)
     pooled = Fitted(served.calibrator, len(truth))
     if len(names) < 2:
-        return Pooled(pooled, dict.fromkeys(map(str, names), pooled))
+        return Pooled(pooled, dict.fromkeys(names, pooled))
     # What groups are drawn towards need not have been taken up: two models that err in opposite
     # ways are no reason to doubt either.
     towards = served if served.calibrator else tried(task, rows, task.ladder[0].fits[0], served)
     by_size = np.argsort(-np.bincount(members), kind="stable")
     largest = frozenset(by_size[:OWN].tolist())
     by_group = {
-        str(name): _of_group(task, rows, mine, served, towards if index in largest else None)
+        name: _of_group(task, rows, mine, served, towards if index in largest else None)
         for index, (name, mine) in enumerate(
             zip(names, by_number(members, len(names)), strict=True)
         )

@@ -142,7 +142,7 @@ class GroupedChangeTest:
         """The latest change of each group that has one; `groups` names that of each label."""
         orders = labels.orders()
         found = {}
-        # Names may be long, so that numbers are compared, each once for each group and order.
+        # The places of each are found once for each order, as there may be many groups.
         names, numbers = np.unique(groups, return_inverse=True)
         by_order = [by_number(numbers[order], len(names)) for order in orders]
         for group, *places in zip(names.tolist(), *by_order, strict=True):

@@ -23,7 +23,7 @@ REMEMBERED_DAYS = limits.JOB_KEPT_DAYS + 1
 
 # How many events of a hook are looked at together, and how many are deleted together.
 OF_A_HOOK = 4
-DELETED_TOGETHER = 1_000
+DELETED_TOGETHER, DELETIONS = 1_000, 20
 
 # A clock that was set back has nobody wait for longer than any pause lasts.
 LONGEST_PAUSE_MS = DAY_MS
@@ -212,10 +212,13 @@ class HookEvents:
 
     def forget_old(self) -> None:
         """Delete some events that were settled long ago. Raises `StorageError`."""
-        before = self.now_ms() - REMEMBERED_DAYS * DAY_MS
-        self._database.write(
-            lambda connection: connection.execute(_FORGET, (before, DELETED_TOGETHER)).rowcount
-        )
+        old = (self.now_ms() - REMEMBERED_DAYS * DAY_MS, DELETED_TOGETHER)
+        for _ in range(DELETIONS):
+            deleted = self._database.write(
+                lambda connection: connection.execute(_FORGET, old).rowcount
+            )
+            if deleted < DELETED_TOGETHER:
+                return
 
     def now_ms(self) -> int:
         """Now, in unix milliseconds."""

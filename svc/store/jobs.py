@@ -333,9 +333,9 @@ class Jobs:
             return job_results.page(connection, job.seq, job.is_open, after, most_bytes, shape)
 
     def forget_old(self) -> bool:
-        """Delete some rows of a job that ended too long ago, and with the last of them the job.
+        """Delete some rows of jobs that ended too long ago, and with the last of each the job.
 
-        Its decisions stay. Whether there may be more to delete. Raises `StorageError`.
+        Their decisions stay. Whether there may be more to delete. Raises `StorageError`.
         """
         if not self._database.rows(_OLDEST, self._too_old()):
             return False
@@ -343,18 +343,19 @@ class Jobs:
         return True
 
     def _delete_some(self, connection: sqlite3.Connection) -> None:
-        oldest = connection.execute(_OLDEST, (self._too_old(),)).fetchone()
-        if oldest is None:
-            return
-        seq, project = oldest
-        rows = connection.execute(_OLD_ROWS, (seq, ROWS_SWEPT)).fetchall()
-        if rows:
-            connection.execute(_DELETE_ROWS, (seq, rows[-1][0]))
-            free(connection, project, sum(size for _, size in rows))
-        if len(rows) < ROWS_SWEPT:
-            numbers.note_last(connection, numbers.Numbered.JOBS)
-            connection.execute(_DELETE, (seq,))
-            free(connection, project, JOB_BYTES)
+        left, before = ROWS_SWEPT, self._too_old()
+        while left > 0 and (oldest := connection.execute(_OLDEST, (before,)).fetchone()):
+            seq, project = oldest
+            rows = connection.execute(_OLD_ROWS, (seq, left)).fetchall()
+            if rows:
+                connection.execute(_DELETE_ROWS, (seq, rows[-1][0]))
+                free(connection, project, sum(size for _, size in rows))
+            if len(rows) < left:
+                numbers.note_last(connection, numbers.Numbered.JOBS)
+                connection.execute(_DELETE, (seq,))
+                free(connection, project, JOB_BYTES)
+            # A job counts as one more row.
+            left -= len(rows) + 1
 
     def _check_room(self, connection: sqlite3.Connection, key_id: str | None) -> None:
         of_all, of_key = connection.execute(_COUNT_OPEN, (key_id,)).fetchone()

@@ -14,6 +14,10 @@ Place = tuple[str, bytes]
 # A round of the review queue and a level of doubt: all that is drawn from it has the same chance.
 Stratum = tuple[int, int]
 
+# The bytes of a label that stand in one table, as most do, which take as long to be written as a
+# character of its question's key.
+BYTES_A_CHAR = 16
+
 # The raw probabilities of each member of a council, by model; None where its call failed.
 Members = Mapping[str, Sequence[float] | None]
 
@@ -56,8 +60,14 @@ class NewLabel:
 
     @property
     def chars(self) -> int:
-        """The characters of the label and of the key, which stands in several tables."""
-        return len(self.key) + len(jsontext.dumps(self.label))
+        """The characters of the label and of the key, which stands in several tables.
+
+        So many bytes of what was read and of who answered, which stand there once, count as one.
+        """
+        read = [self.p, *(p for p in (self.members or {}).values() if p is not None)]
+        told = len(self.answered_by) + sum(map(len, self.members or ()))
+        bytes_once = 8 * sum(map(len, read)) + told
+        return len(self.key) + len(jsontext.dumps(self.label)) + bytes_once // BYTES_A_CHAR
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def packed_members(members: Members) -> bytes:
     """A line of JSON with how many numbers each has, null without any, and then these."""
     counts = {model: None if p is None else len(p) for model, p in members.items()}
     numbers = [packed(p) for p in members.values() if p is not None]
-    return b"\n".join([json.dumps(counts).encode(), b"".join(numbers)])
+    return b"\n".join([json.dumps(counts, ensure_ascii=False).encode(), b"".join(numbers)])
 
 
 def unpacked_members(stored: bytes | str | None) -> Members | None:

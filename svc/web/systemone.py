@@ -132,7 +132,8 @@ class CriteriaRequestSchema(DecisionRequestSchema):
     def _translate(self, given: Mapping[str, Any], **_: Any) -> JsonObject:
         rest = {name: value for name, value in given.items() if name != "model"}
         questions = given.get("questions")
-        if questions and isinstance(questions, Mapping):
+        # Too many are refused for their number, and each would take time to translate.
+        if isinstance(questions, Mapping) and 0 < len(questions) <= limits.QUESTIONS:
             rest["questions"] = {key: _translated(key, one) for key, one in questions.items()}
         return {**config_and_model(given.get("model")), **rest}
 

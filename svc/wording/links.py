@@ -9,15 +9,18 @@ from svc.questions import Condition
 from svc.wording.text import gist, shown
 from svc.wording.wording import INSTRUCTIONS, Spot, Wording
 
+# The answers that a question waits for are looked at up to here, where there may be thousands.
+_DEPENDENCIES = 20
+
 _EARLIER = re.compile(r"\b(?:answers?|answered|earlier|previous|first question)\b")
 
 
 def unmentioned_dependency(wording: Wording) -> Iterator[Spot]:
-    """An answer that the question waits for and does not speak of."""
+    """An answer that the question waits for and does not speak of, among the first of them."""
     if not wording.question.depends_on or _EARLIER.search(wording.plain):
         return
     said = gist(wording.plain).content
-    for key in wording.question.depends_on:
+    for key in wording.question.depends_on[:_DEPENDENCIES]:
         if not said & _topic(key, wording.others):
             yield Spot("depends_on", f"the instructions say nothing of {shown(key)}")
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from svc import limits
+from svc import limits, ratelimit
 from svc.engine import ask, cache, reply
 from svc.providers import streams
 from svc.providers.redaction import MESSAGE_WORK, WORK_A_SECOND
 from svc.server import refusals
 from svc.server.request_reading import HEAD_BYTES, HEAD_LINES, PIECE_BYTES, PIECE_PAUSE_S
+from svc.store.label_records import BYTES_A_CHAR
 from svc.web.decorators import ARRIVING_BYTES
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +43,10 @@ SAID = {
     "in the last {:,} and": limits.RATES_DEPTH,
     "and {:,} decisions of a project": limits.REVIEW_DEPTH,
     "Labels in bulk are written {} in a transaction": limits.BULK_STORED_AT_ONCE,
+    "where {} bytes of what was read": BYTES_A_CHAR,
+    "The id of a model has {} bytes at most": limits.MODEL_ID_BYTES,
+    "all ids of a request {:,}.": limits.MODEL_IDS_BYTES,
+    "and each every {:g} s at least": ratelimit.ASKS_S,
     "Of a reply at most {} MiB are read": limits.REPLY_BYTES // MIB,
     "{} KiB of heads, chunk sizes and trailers": limits.REPLY_FRAMING_BYTES // KIB,
     "trailers in {:,} lines": limits.REPLY_LINES,

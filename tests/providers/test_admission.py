@@ -93,8 +93,8 @@ def test_a_call_that_waits_past_midnight_counts_on_the_day_it_is_made():
 
 
 def waits(backlog, seconds, rpm=60):
-    """The waits of calls of `b`, one after the other, beside a backlog of calls of `a`; and how
-    many calls both made."""
+    """The waits of calls of `b`, one after the other, beside a backlog of calls of `a`; how many
+    calls both made, and how often the gate was asked."""
     clock, catalog = Clock(), {"p": Provider("p", "https://p", rpm=rpm)}
     buckets = Buckets(clock)
     gate = Admission(catalog, None, Budget().take, buckets, turns=InTurn(buckets))
@@ -102,10 +102,11 @@ def waits(backlog, seconds, rpm=60):
     events = [(clock.now, n, "a", clock.now, False, False) for n in range(backlog)]
     events.append((clock.now + 20, backlog, "b", clock.now + 20, False, False))
     heapq.heapify(events)
-    made, waited, end = Counter(), [], clock.now + seconds
+    made, waited, end, asked = Counter(), [], clock.now + seconds, 0
     while events and events[0][0] < end:
         clock.now, n, caller, came, joined, admitted = heapq.heappop(events)
         if not admitted:
+            asked += 1
             wait = gate.line("p", caller, 1e9, joined)
             if not wait:
                 wait, admitted = gate.delay("p", 1e9, caller), True
@@ -115,16 +116,23 @@ def waits(backlog, seconds, rpm=60):
         if caller == "b":
             waited.append(clock.now - came)
             heapq.heappush(events, (clock.now, n, "b", clock.now, False, False))
-    return waited, made
+    return waited, made, asked
 
 
 def test_a_caller_waits_for_a_slot_of_each_other_and_not_for_all_their_calls():
-    waited, made = waits(backlog=400, seconds=200)
+    waited, made, _ = waits(backlog=400, seconds=200)
     assert len(waited) > 60 and max(waited) <= 3
     # What one does not use, the other does.
     assert 190 <= sum(made.values()) <= 215
 
 
 def test_a_caller_alone_has_the_whole_rate():
-    waited, made = waits(backlog=400, seconds=19)
+    waited, made, _ = waits(backlog=400, seconds=19)
     assert not waited and 19 <= made["a"] <= 30
+
+
+def test_the_calls_of_a_caller_do_not_all_ask_for_each_slot():
+    """With 3,700 calls at a rate of 100 a second one key asked 180,000 times a second."""
+    waited, made, asked = waits(backlog=1_000, seconds=60, rpm=600)
+    assert max(waited) <= 0.3 and made["a"] > 450 and made["b"] > 190
+    assert asked < 5 * sum(made.values())

@@ -88,8 +88,22 @@ def test_an_odd_id_is_no_model(model_id):
         router(OPENROUTER_API_KEY="k").resolve(model_id)
 
 
-def test_the_longest_id_is_taken():
-    assert router(OPENROUTER_API_KEY="k").resolve("x" * 300).name == "x" * 300
+@pytest.mark.parametrize("longest", ["x" * 300, "\u6a21" * 100, "\U0001f600" * 75])
+def test_the_longest_id_is_taken(longest):
+    """Counted in bytes: in letters of four it would take four times the room."""
+    routes = router(OPENROUTER_API_KEY="k")
+    assert routes.resolve(longest).name == longest
+    with pytest.raises(InvalidRequest, match="at most 300 bytes in UTF-8"):
+        routes.resolve(longest + "x")
+
+
+def test_the_ids_of_a_request_have_a_length_together():
+    """They stand in each of its decisions and labels."""
+    routes = router(OPENROUTER_API_KEY="k")
+    ids = [f"{n:02}" + "x" * 98 for n in range(40)]
+    assert [model.id for model in routes.resolve_all(ids)] == ids
+    with pytest.raises(InvalidRequest, match="have 4,001 bytes in UTF-8 together, at most 4,000"):
+        routes.resolve_all([*ids, "y"])
 
 
 @pytest.mark.parametrize(

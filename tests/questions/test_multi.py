@@ -130,3 +130,11 @@ def test_labels_are_compared_with_the_confidence_of_the_answer_that_was_given() 
     assert exact.evidence(stored, strict.answer(reading)) == [pytest.approx(0.02)]
     assert exact.evidence(stored, load(BODY).answer(reading)) == [pytest.approx(0.97)]
     assert exact.evidence(stored) == [pytest.approx(0.97)]
+
+
+def test_a_label_may_name_keys_again_and_nothing_but_keys() -> None:
+    question = load(BODY)
+    assert question.check_label([*["refund"] * 100_000, "delay"]) == question.keys
+    for wrong in (["refund", ["delay"]], ["refund", None], [1], [{}], "refund"):
+        with pytest.raises(ValueError, match="must be a list of option keys"):
+            question.check_label(wrong)

@@ -205,6 +205,26 @@ def test_settled_events_are_forgotten_after_a_month_and_hold_no_body_before(
     assert database.rows("SELECT * FROM hook_events") == []
 
 
+def test_more_settled_events_are_forgotten_in_a_minute_than_a_key_causes(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock
+) -> None:
+    """A key ends 600 jobs a minute, which two hooks are told of."""
+    events.add([event(added(hooks, database), "1")])
+    events.delivered(events.due()[0])
+    columns = "hook, subject, body, created_at, next_at, settled_at"
+    database.write(
+        lambda connection: connection.execute(
+            "WITH RECURSIVE numbers(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers "
+            f"WHERE n < 2500) INSERT INTO hook_events (id, key, {columns}) "
+            f"SELECT 'evt_' || n, n, {columns} FROM numbers, hook_events"
+        )
+    )
+    assert len(database.rows("SELECT seq FROM hook_events")) == 2_500
+    clock.now += REMEMBERED_DAYS * 86_400 + 1
+    events.forget_old()
+    assert database.rows("SELECT seq FROM hook_events") == []
+
+
 def job(n: int, now_ms: int, project: str = "shop") -> Job:
     return Job(
         id=f"job_{n}",

@@ -227,6 +227,18 @@ def test_old_jobs_are_deleted_in_steps_and_free_the_bytes_of_their_project(datab
     assert sizes.all() == [before]
 
 
+def test_one_step_deletes_many_old_jobs(database):
+    """Beside an open job there is one step a second, and a key may end ten jobs in it."""
+    clock = Clock(1_000_000_000.0)
+    jobs = Jobs(database, clock)
+    for _ in range(20):
+        job = stored(jobs, rows=1)
+        jobs.fail(JobRow(job.seq, 1, "a"), "{}")
+    clock.now += 30 * 86_400
+    assert jobs.forget_old() and database.rows("SELECT id FROM jobs") == []
+    assert not jobs.forget_old()
+
+
 def test_rows_of_jobs_fill_a_project_whenever_its_limit_was_set(jobs, database):
     sizes, decisions = ProjectSizes(database), Decisions(database)
     sizes.set("default", 1_000_000)

@@ -288,6 +288,13 @@ def test_a_fit_keeps_all_that_it_found(labels: Labels, book: Book) -> None:
     assert state.teaches
 
 
+def test_what_a_label_stores_of_its_reading_counts_beside_its_key(book: Book) -> None:
+    short = replace(book.label(), key="k", label="a", p=[0.5, 0.5], answered_by="m verbal")
+    assert short.chars == len("k") + len('"a"') + (2 * 8 + 8) // 16
+    council = replace(short, members={"m" * 300: [0.1] * 255, "n": None}, answered_by="m" * 303)
+    assert council.chars == 4 + ((2 + 255) * 8 + 303 + 301) // 16
+
+
 @pytest.mark.parametrize(
     ("at_once", "room", "stored"), [(None, 0, 0), (2, 9, 4), (9, 2, 4), (9, 0, 5)]
 )

@@ -160,7 +160,7 @@ def test_what_is_too_long_for_one_transaction_is_stored_in_several_or_not_at_all
     answer = labelled.client.post(PATH, json={"labels": lines, "atomic": True})
     assert answer.status_code == 422
     message = answer.get_json()["error"]["message"]
-    assert "they have 1,021,700 characters, at most 1,000,000 are stored together" in message
+    assert "they have 1,022,380 characters, at most 1,000,000 are stored together" in message
     assert bulk(labelled, lines[:300], atomic=True)["taken"] == 300
     assert bulk(labelled, lines)["taken"] == 340
 

@@ -148,3 +148,18 @@ def test_of_a_sample_that_many_rules_look_into_the_first_rows_are_looked_at(
     state = {"text": "x" * (limits.SAMPLE_SEARCHED_CHARS // (32 * 50) // 4)}
     forecast = said(client, [state] * 100, questions=questions, rows=1_000).get_json()
     assert (forecast["sampled"], forecast["asked"]) == (4, 1_000)
+
+
+def test_of_a_sample_whose_questions_have_many_options_the_first_rows_are_looked_at(
+    client: FlaskClient,
+) -> None:
+    """Where each row is asked other questions, prompts are written anew for each."""
+    names = [f"{number:03}" for number in range(200)]
+    questions = {
+        f"q{number}": {**ANIMAL, "options": dict.fromkeys(names, ""), "when": {f"f{number}": 1}}
+        for number in range(50)
+    }
+    fields = [f"f{number}" for number in range(50)]
+    rows = [dict.fromkeys({*fields} - {left_out}, 1) for left_out in fields]
+    forecast = said(client, rows, questions=questions, rows=1_000).get_json()
+    assert (forecast["sampled"], forecast["asked"]) == (limits.SAMPLE_OPTIONS // 10_000, 1_000)

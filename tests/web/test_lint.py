@@ -53,6 +53,16 @@ def test_what_it_takes_is_checked(client: FlaskClient, body: Any, status: int, w
     assert words in answer.json["error"]["message"]
 
 
+def test_of_thousands_of_answers_that_a_question_waits_for_the_first_are_looked_at(
+    client: FlaskClient,
+) -> None:
+    """160,000 of them, which nobody checks here, took a second and a half of a processor."""
+    earlier = [f"damage_{number}" for number in range(2_000)]
+    asked = {"type": "noul", "instructions": "Is it harmless?", "depends_on": earlier}
+    found = lint(client, {"questions": {"q": asked}}).json["findings"]
+    assert sum(finding["where"] == "depends_on" for finding in found) == 20
+
+
 def test_a_long_key_is_not_repeated_in_every_finding(client: FlaskClient) -> None:
     """A request of 350 KB had a response of 338 MB, for which the worker took 700 MB."""
     asked = {f"b{number:02}": {"type": "noul", "instructions": "Is it so?"} for number in range(33)}
