@@ -73,7 +73,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     settings, shared = services.settings, services.shared
     rules = (settings.no_auth, settings.require_keys)
     stored = services.decisions.any_of
-    decorators.share_rests(shared.rests)
+    decorators.share_rests(shared.rests, shared.company)
     auth.register(app, services.keys, shared.buckets, shared.turns, *rules, stored=stored)
     error_handlers.register(app)
     decided, salt, locks = services.decisions, services.database.salt, shared.named_locks

@@ -37,7 +37,7 @@ from svc.metrics import Board, BudgetSeries, Metrics
 from svc.pins import PINS
 from svc.providers import Replies, Traits
 from svc.questions import Question
-from svc.rests import SharedRests, Work
+from svc.rests import Company, SharedRests, Work
 from svc.settings import Settings
 from svc.sharing import Bell, FairLock, NamedLocks, Resting, WorkerLoads
 from svc.spending import Purses, Slices
@@ -95,6 +95,7 @@ class Shared(SharedCalls):
         self.usage = UsageBoard()
         self.worker_loads = WorkerLoads()
         self.rests = {work: SharedRests(work.at_once) for work in Work}
+        self.company = Company()
         self.turns = Turns(usual=max(1, request_threads // limits.KEY_SHARE))
         self.named_locks = NamedLocks()
         # Rung when a job comes.

@@ -7,7 +7,6 @@ waits for each of them many times over.
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,13 +14,13 @@ from collections.abc import Callable, Iterator
 from svc import processor_time
 from svc.deadline import Deadline
 from svc.errors import RateLimited, Timeout
-from svc.rests import Rests
+from svc.rests import Company, Rests
 
 # After its turn a key waits this many times what the turn took of the processor.
 PAUSE = 3.0
 
-# A key makes pauses for paced work as long as another key had such work so many seconds ago.
-SHARED_S = 60.0
+# A key makes pauses for paced work as long as another key asked for something so many seconds ago.
+SHARED_S = 600.0
 
 # Paced work that has begun goes on at once while its key's pauses come to so many seconds at most.
 LENIENCE_S = 0.15
@@ -148,21 +147,20 @@ class CostlyWork:
         unnoticed_s: float = 0.0,
         rests: Rests | None = None,
         free: FreeSeconds | None = None,
+        company: Company | None = None,
     ) -> None:
         """Work of at most the size `small` costs too little to wait.
 
         After its turn a key waits `pause` times what it took, but for the first `unnoticed_s`
         seconds of it, as far as they are `free`, where that counts; `rests` are those of other
-        kinds of work that it waits for too. The others give seconds, and wait some while a deadline
-        is not cancelled.
+        kinds of work that it waits for too. `company` says whether a key is alone. The others give
+        seconds, and wait some while a deadline is not cancelled.
         """
         self._small, self._pause, self.unnoticed_s = small, pause, unnoticed_s
         self.processor, self._clock, self._sleep = processor, clock, sleep
         self._rests, self._free = Rests() if rests is None else rests, free
+        self.company = company or Company(clock)
         self._turns: dict[str | None, threading.Lock] = {}
-        # Whose paced work began last and when, and when such work of another key last began.
-        self._latest: str | None = None
-        self._latest_at = self._other_at = -math.inf
 
     def turn(
         self, key_id: str | None, size: int, deadline: Deadline
@@ -199,27 +197,20 @@ class CostlyWork:
 
         `Timeout` is raised where the pause lasts beyond the deadline.
         """
-        now = self._clock()
-        if key_id != self._latest:
-            self._latest, self._other_at = key_id, self._latest_at
-        self._latest_at = now
-        if self._rests.until(key_id) > now:
+        self.company.came(key_id)
+        if self._rests.until(key_id) > self._clock():
             with self._turn(key_id, deadline):
                 pass
         return self.processor()
 
     def book(self, key_id: str, noticed_s: float) -> None:
-        """Have the key pause for so much of its paced work, where others have such work too."""
-        if self._clock() - self._other_began_at(key_id) < SHARED_S:
+        """Have the key pause for so much of its paced work, unless it is alone."""
+        if self.company.away_s(key_id) < SHARED_S:
             self._rest(key_id, noticed_s)
 
     def pause_s(self, key_id: str) -> float:
         """Seconds for which paced work that has begun waits before it goes on."""
         return max(0.0, self._rests.until(key_id) - self._clock() - LENIENCE_S)
-
-    def _other_began_at(self, key_id: str) -> float:
-        """When paced work of another key last began."""
-        return self._other_at if key_id == self._latest else self._latest_at
 
     def _worked_s(self, deadline: Deadline) -> float:
         """Seconds of a processor that this thread took, with what others took for the request."""

@@ -12,7 +12,7 @@ import mmap
 import re
 import threading
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -199,10 +199,14 @@ class Metrics:
     def _count_by_project(self, decision: Decision) -> None:
         series = f"{decision.project}{_BETWEEN}{self._named(decision.project, decision.model)}"
         self._projects.add(series, (1, decision.cost_usd, decision.input_tokens))
+        answered, abstained = Counter[str](), Counter[str]()
         for question in decision.questions:
             answer = decision.answers[question.key]
             if answer.source is not Source.SKIPPED:
-                self._types.add(f"{series}{_BETWEEN}{question.type}", (1, answer.abstains))
+                answered[question.type] += 1
+                abstained[question.type] += answer.abstains
+        for kind, count in answered.items():
+            self._types.add(f"{series}{_BETWEEN}{kind}", (count, abstained[kind]))
 
     def _named(self, project: str, models: str) -> str:
         """The models of a decision, or `REST` where their project has enough others.

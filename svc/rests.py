@@ -1,10 +1,14 @@
-"""Until when each API key pauses after its costly work, in a worker and over all of them."""
+"""Until when API keys pause after costly work, and whether one is alone, over all workers."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import mmap
+import struct
 import threading
+import time
+from collections.abc import Callable
 from enum import Enum, auto
 from functools import lru_cache
 
@@ -13,6 +17,9 @@ from svc import processors
 # Keys that have the same one of these pause for each other: of a thousand, any two do one time in
 # nine. Those that no key has take no memory.
 _SLOTS = 2**22
+
+# The number of the key that came last, when it did, and when the last other one did before it.
+_LATEST = struct.Struct("=Qdd")
 
 
 class Work(Enum):
@@ -57,10 +64,42 @@ class SharedRests:
         self._until[slot] = max(self._until[slot], now) + seconds / self._at_once
 
 
+class Company:
+    """When somebody else than a key came last; processes forked after this was made share it.
+
+    Without a lock: of two keys that come at the same instant one may be missed, until it comes
+    again.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds, and must be the same for all processes."""
+        self._clock = clock
+        self._memory = mmap.mmap(-1, _LATEST.size)
+        _LATEST.pack_into(self._memory, 0, 0, -math.inf, -math.inf)
+
+    def came(self, key_id: str) -> None:
+        """Note that this key asks for something."""
+        number = _number(key_id)
+        latest, latest_at, other_at = _LATEST.unpack_from(self._memory)
+        if number != latest:
+            other_at = latest_at
+        _LATEST.pack_into(self._memory, 0, number, self._clock(), other_at)
+
+    def away_s(self, key_id: str) -> float:
+        """The seconds since another key came; infinity where none did."""
+        latest, latest_at, other_at = _LATEST.unpack_from(self._memory)
+        return self._clock() - float(other_at if latest == _number(key_id) else latest_at)
+
+
 @lru_cache(4_096)
+def _number(key_id: str) -> int:
+    """What stands for a key, which nobody chooses, as ids of keys are random."""
+    return int.from_bytes(hashlib.blake2b(key_id.encode(), digest_size=8).digest())
+
+
 def _slot(key_id: str) -> int:
-    """Where a key's pauses are, which nobody chooses, as ids of keys are random."""
-    return int.from_bytes(hashlib.blake2b(key_id.encode(), digest_size=8).digest()) % _SLOTS
+    """Where a key's pauses are."""
+    return _number(key_id) % _SLOTS
 
 
 class Rests:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
 from svc import limits
+from svc.lazy import lazy
 from svc.phrases import listed
 from svc.questions.kit import (
     ABSTAIN,
@@ -60,13 +60,13 @@ class Choice(Lettered):
     options: tuple[tuple[str, str], ...]
     escape: bool = True
 
-    @cached_property
+    @lazy
     def keys(self) -> tuple[str, ...]:
         """The option keys of the answer, the escape option last."""
         keys = tuple(key for key, _ in self.options)
         return (*keys, ESCAPE) if self.escape else keys
 
-    @cached_property
+    @lazy
     def option_texts(self) -> tuple[str, ...]:
         texts = tuple(option_text(key, description) for key, description in self.options)
         return (*texts, option_text(ESCAPE, ESCAPE_DESCRIPTION)) if self.escape else texts
@@ -130,7 +130,7 @@ class Choice(Lettered):
         """The probabilities sorted by option, with the escape option last."""
         return [probabilities[place] for place in self.defined_places]
 
-    @cached_property
+    @lazy
     def defined_places(self) -> tuple[int, ...]:
         own = len(self.options)
         by_option = sorted(range(own), key=self.options.__getitem__)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from svc import limits
 from svc.jsontext import finite
+from svc.lazy import lazy
 from svc.questions.kit import (
     ABSTAIN,
     CONFIDENCE,
@@ -51,7 +51,7 @@ class Score(Lettered):
 
     levels: tuple[str, ...]
 
-    @cached_property
+    @lazy
     def option_texts(self) -> tuple[str, ...]:
         return tuple(one_line(level) for level in self.levels)
 

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import groupby, pairwise
@@ -29,6 +30,10 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 Handler = Callable[[sqlite3.Connection, Sequence[ItemT]], Sequence[ResultT]]
+
+# What is larger than the first gives way to what is small, and shares a transaction with others up
+# to the second: a decision of a thousand questions takes a hundred times as long as a small one.
+SMALL, TOGETHER = 16, 256
 
 NO_TURN = contextlib.nullcontext()
 _BEGIN = "BEGIN IMMEDIATE"
@@ -154,6 +159,8 @@ class Writer:
         self._batch = batch
         # The last item is None, and the gate lets nothing be put after it.
         self._jobs: SimpleQueue[_Queued | None] = SimpleQueue()
+        # What was taken from these and has to give way; the writer's thread alone uses it.
+        self._large: deque[_Queued] = deque()
         self._gate = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
@@ -191,13 +198,26 @@ class Writer:
 
     def _run(self) -> None:
         closing = False
-        while not closing:
-            waiting = [self._jobs.get()]
-            more = min(self._jobs.qsize(), self._batch - 1)
+        while not closing or self._large:
+            # Nothing comes after the last item.
+            waiting = [] if self._large or closing else [self._jobs.get()]
+            more = min(self._jobs.qsize(), self._batch - len(waiting))
             waiting += [self._jobs.get_nowait() for _ in range(more)]
-            closing = waiting[-1] is None
-            self._settle([job for job in waiting if job is not None])
+            jobs = [job for job in waiting if job is not None]
+            closing = closing or len(jobs) < len(waiting)
+            self._large += [job for job in jobs if job.size > SMALL]
+            self._settle([job for job in jobs if job.size <= SMALL])
+            self._settle(self._some_large())
         self._finish()
+
+    def _some_large(self) -> list[_Queued]:
+        """Those that wait longest of what is large, as many as share a transaction."""
+        jobs: list[_Queued] = []
+        left = TOGETHER
+        while self._large and (not jobs or left >= self._large[0].size):
+            jobs.append(self._large.popleft())
+            left -= jobs[-1].size
+        return jobs
 
     def _settle(self, jobs: list[_Queued]) -> None:
         """Commit and answer `jobs`; where one fails, halve them until it stands alone."""

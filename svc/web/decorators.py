@@ -22,7 +22,7 @@ from svc.costly import CostlyWork, FreeSeconds, Places
 from svc.deadline import Deadline
 from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
-from svc.rests import Rests, SharedRests, Work
+from svc.rests import Company, Rests, SharedRests, Work
 from svc.schemas import load
 from svc.shares import Shares
 from svc.web.body import (
@@ -82,10 +82,17 @@ _scraped = Places(SCRAPES)
 _scraping = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS_OF_STORED)
 
 
-def share_rests(shared: Mapping[Work, SharedRests]) -> None:
-    """From now on pauses count over all workers that share these."""
+def share_rests(shared: Mapping[Work, SharedRests], company: Company) -> None:
+    """From now on pauses, and who is in whose company, count over all workers that share these."""
     for work, rests in RESTS.items():
         rests.shared = shared[work]
+    _answering.company = company
+
+
+def came(key_id: str | None) -> None:
+    """Note that a key asks for something, beside which others make longer pauses."""
+    if key_id is not None:
+        _answering.company.came(key_id)
 
 
 def body(
@@ -210,6 +217,9 @@ def _in_turns(work: CostlyWork, view: View) -> View:
 
     @wraps(view)
     def decorated(*args: Any, **kwargs: Any) -> Any:
+        if work is not _scraping:
+            # Monitors ask for metrics day and night.
+            came(g.access.key_id)
         with work.turn(g.access.key_id, 1, g.deadline):
             return view(*args, **kwargs)
 

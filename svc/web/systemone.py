@@ -133,7 +133,7 @@ class CriteriaRequestSchema(DecisionRequestSchema):
         rest = {name: value for name, value in given.items() if name != "model"}
         questions = given.get("questions")
         # Too many are refused for their number, and each would take time to translate.
-        if isinstance(questions, Mapping) and 0 < len(questions) <= limits.QUESTIONS:
+        if isinstance(questions, Mapping) and 0 < len(questions) <= limits.MAPPED_QUESTIONS:
             rest["questions"] = {key: _translated(key, one) for key, one in questions.items()}
         return {**config_and_model(given.get("model")), **rest}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
+from svc.lazy import lazy
 from svc.questions import Question
 from svc.wording.text import asked, gist, plain
 
@@ -33,23 +33,23 @@ class Wording:
     def instructions(self) -> str:
         return self.question.instructions
 
-    @cached_property
+    @lazy
     def plain(self) -> str:
         """The instructions in lower case on one line."""
         return plain(self.instructions)
 
-    @cached_property
+    @lazy
     def topic(self) -> frozenset[str]:
         """What it is about, by the words of its key and of all its texts."""
         texts = [self.key.replace("_", " "), self.instructions, *self.question.own_texts]
         return gist(" ".join(texts)).content
 
-    @cached_property
+    @lazy
     def asked(self) -> list[str]:
         """The sentences of the instructions that end in a question mark."""
         return asked(self.instructions)
 
-    @cached_property
+    @lazy
     def definition(self) -> Mapping[str, Any]:
         """The fields that make it the exact question that it is."""
         return self.question.definition()

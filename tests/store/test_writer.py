@@ -139,8 +139,25 @@ def test_what_the_writer_uses_is_of_those_who_wait_by_the_size_of_their_items(be
         return processor_time.used_s() - began
 
     with held_up(bench.writer) as enqueue:
-        small, large = enqueue(used_by, 1), enqueue(used_by, 99)
+        small, large = enqueue(used_by, 1), enqueue(used_by, 16)
     assert large.result() > 0.025 > 0.01 > small.result()
+
+
+def test_what_is_small_goes_before_what_is_large(bench):
+    """A small decision waited for all of 650 questions that had come before it."""
+    stored = []
+
+    def note(connection, items):
+        stored.append(items)
+        return items
+
+    with held_up(bench.writer) as enqueue:
+        larges = [enqueue(bench.writer.write, note, name, TIMEOUT_S, 200) for name in "abc"]
+        smalls = [enqueue(bench.writer.write, note, name, TIMEOUT_S, 16) for name in "xy"]
+        middle = enqueue(bench.writer.write, note, "d", TIMEOUT_S, 17)
+    for written in (*larges, *smalls, middle):
+        written.result()
+    assert stored == [["x", "y"], ["a"], ["b"], ["c", "d"]]
 
 
 def test_each_write_is_charged_with_what_it_takes_itself(path):

@@ -19,10 +19,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from svc import jsontext
+from svc.lazy import lazy
 from svc.questions.kit.conditions import Condition, Rule, Search, searches
 from svc.questions.kit.lettering import DECIMALS
 from svc.questions.kit.verbal import SHARES, Stated
@@ -167,18 +167,18 @@ class Question(ABC):
     serial: int = field(init=False, repr=False, compare=False, default_factory=_COUNT.__next__)
     examples: tuple[Example, ...] = ()
 
-    @cached_property
+    @lazy
     def dependencies(self) -> frozenset[str]:
         """Keys of the questions whose answers this one needs."""
         keys = (condition.question for condition in self.conditions)
         return frozenset([*self.depends_on, *(key for key in keys if key is not None)])
 
-    @cached_property
+    @lazy
     def needs_object(self) -> bool:
         """Whether a condition reads a field of the state."""
         return any(condition.question is None for condition in self.conditions)
 
-    @cached_property
+    @lazy
     def searches(self) -> frozenset[Search]:
         """What the conditions look for in texts."""
         return searches(self.conditions)
@@ -409,12 +409,12 @@ class Question(ABC):
         """Probabilities in the order of `definition`; the same unless options have keys."""
         return probabilities
 
-    @cached_property
+    @lazy
     def definition_json(self) -> str:
         definition = {"type": self.type, "instructions": self.instructions, **self.definition()}
         return json.dumps(definition, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
-    @cached_property
+    @lazy
     def digest(self) -> bytes:
         """SHA-256 of the exact question; its key is no part of it."""
         return hashlib.sha256(self.definition_json.encode()).digest()
