@@ -103,6 +103,10 @@ MODEL_ID_BYTES = 300
 MODEL_IDS_BYTES = 4_000
 MODEL_CALLS = 64
 
+# How many probabilities of options are read from all replies to a request, where every model of its
+# plan is asked each question in each order.
+READ_OPTIONS = 200_000
+
 # The time for one provider call, from connecting to the last byte, and what an operator may set.
 CALL_TIMEOUT_S = 60.0
 PROVIDER_TIMEOUT_S = (1.0, 600.0)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
 from functools import partial
 
 from svc.bootstrap import Shared
 from svc.settings import Settings
-from svc.store import TOGETHER, Database, Retentions, Spool, Sweeping
+from svc.store import TOGETHER, Database, Retentions, Spool, Step, Sweeping
 
 # After each step nothing is deleted for so many times as long as it took, and for so many seconds
 # at the least.
@@ -24,6 +24,9 @@ WORDINGS_REST_S = 0.1
 # half as much, but so many at the least.
 LONG_S = 0.01
 LEAST = 10
+
+# So many steps are taken of one project before it is the turn of the next.
+STEPS_IN_TURN = 20
 
 # After so many steps what they wrote is moved from the log into the file.
 LOG_MOVED_EVERY = 10
@@ -43,7 +46,7 @@ def sweep(settings: Settings, shared: Shared, stop: threading.Event) -> None:
             with Spool(database, settings.db, settings.master_key).sweeping() as alone:
                 if alone:
                     _sweep(sweeping, database, projects, stop)
-        _repeat(sweeping.kept_answers, database, stop)
+        _Deletion(sweeping.kept_answers, database, stop).go_on()
         if not stop.is_set():
             sweeping.wordings(lambda: not stop.wait(WORDINGS_REST_S))
     finally:
@@ -53,21 +56,37 @@ def sweep(settings: Settings, shared: Shared, stop: threading.Event) -> None:
 def _sweep(
     sweeping: Sweeping, database: Database, projects: list[str], stop: threading.Event
 ) -> None:
+    """Delete what is old of all projects, some of each in turn: of one there may always be more."""
+    waiting = deque[_Deletion]()
     for project in projects:
-        _repeat(partial(sweeping.decisions, project), database, stop)
-        _repeat(partial(sweeping.job_rows, project), database, stop)
+        waiting.append(_Deletion(partial(sweeping.decisions, project), database, stop))
+        waiting.append(_Deletion(sweeping.job_rows(project), database, stop))
+    while waiting:
+        deletion = waiting.popleft()
+        if deletion.go_on(STEPS_IN_TURN):
+            waiting.append(deletion)
 
 
-def _repeat(step: Callable[[int], bool], database: Database, stop: threading.Event) -> None:
-    """Take a step as long as there is something to delete, with rests between."""
-    most = TOGETHER
-    for count in itertools.count(1):
-        began = time.monotonic()
-        if stop.is_set() or not step(most):
-            return
-        took_s = time.monotonic() - began
-        most = max(LEAST, most // 2) if took_s > LONG_S else min(TOGETHER, most + 1)
-        if count % LOG_MOVED_EVERY == 0:
-            # Who stores decisions would have to, and wait for the disk.
-            database.move_log()
-        stop.wait(max(LEAST_REST_S, REST * took_s))
+class _Deletion:
+    """Steps that delete something as long as there is some, with rests between."""
+
+    def __init__(self, step: Step, database: Database, stop: threading.Event) -> None:
+        self._step, self._database, self._stop = step, database, stop
+        self._most, self._taken = TOGETHER, 0
+
+    def go_on(self, steps: float = math.inf) -> bool:
+        """Take so many steps at most; whether there may be more to delete."""
+        last = self._taken + steps
+        while self._taken < last:
+            began = time.monotonic()
+            if self._stop.is_set() or not self._step(self._most):
+                return False
+            self._taken += 1
+            took_s = time.monotonic() - began
+            fewer, more = max(LEAST, self._most // 2), min(TOGETHER, self._most + 1)
+            self._most = fewer if took_s > LONG_S else more
+            if self._taken % LOG_MOVED_EVERY == 0:
+                # Who stores decisions would have to, and wait for the disk.
+                self._database.move_log()
+            self._stop.wait(max(LEAST_REST_S, REST * took_s))
+        return True

@@ -39,15 +39,13 @@ def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list
     """Add `explain` to the answers that models gave; the results of the calls it took.
 
     A field whose call fails is left out, and so is every field of an answer that was given in one
-    of two orders, which may be another one than that of the calls. Raises `Timeout`.
+    of two orders, which may be another one than that of the calls. Where many models answered, the
+    first fields have the calls that are left. Raises `Timeout`.
     """
     request = setup.request
-    states = _states(setup)
-    probes = [
-        Probe(model, mode, group, field)
-        for model, mode, group in _groups(request, answered)
-        for field in states
-    ]
+    states, groups = _states(setup), _groups(request, answered)
+    # To write a prompt that is not sent takes as long as one that is.
+    probes = [Probe(*group, field) for field in states for group in groups][: setup.ledger.left]
     outcomes = flows.run(
         [_job(setup, asker, probe, states[probe.without]) for probe in probes],
         setup.deadline,

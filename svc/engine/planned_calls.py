@@ -29,6 +29,19 @@ def check(request: DecisionRequest, planned: int) -> None:
         )
 
 
+def check_options(request: DecisionRequest, members: int, orders: int) -> None:
+    """Raise `InvalidRequest` where too many probabilities of options would be read from replies."""
+    options = sum(
+        len(question.option_names) * (orders if question.reversible else 1)
+        for question in request.questions.values()
+    )
+    if members * options > limits.READ_OPTIONS:
+        raise InvalidRequest(
+            f"model: {members} models asked for {options:,} probabilities of options each are too "
+            f"many, at most {limits.READ_OPTIONS:,} are read for a request"
+        )
+
+
 def of_stages(request: DecisionRequest, members: int, orders: int) -> int:
     """The calls of the plan: one for each stage, group of questions, member and option order."""
     calls = 0

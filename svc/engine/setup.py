@@ -96,6 +96,7 @@ def chosen(
     orders = planned_calls.orders_of(debias)
     calls = planned_calls.of_stages(request, len(models), orders)
     planned_calls.check(request, calls)
+    planned_calls.check_options(request, len(models), orders)
     return Choice(pin, plan, models, debias, orders, calls)
 
 

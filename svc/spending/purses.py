@@ -109,14 +109,15 @@ class Purses:
         self._in_force, self._slices, self._ends = in_force, slices, ends
         self._now, self._clock = now, clock
         self._budgets: Mapping[tuple[Scope, str], list[Budget]] = {}
-        self._jobs: set[int] = set()
+        # The budgets of all jobs up to this row are known: each came with its job.
+        self._newest_job = 0
         self._challengers: set[str | None] = set()
         self._due = -math.inf
         self._looking = threading.Lock()
 
     def of(self, project: str, key: str | None, job: int | None = None) -> Purse | None:
         """What pays the calls of a request. Raises `StorageError`."""
-        new = job is not None and job not in self._jobs
+        new = job is not None and job > self._newest_job
         if new or self._clock() >= self._due:
             self._look(job, at_once=new)
         if not self._budgets:
@@ -149,9 +150,7 @@ class Purses:
             for budget in self._in_force():
                 found[budget.scope, budget.subject].append(budget)
             self._budgets, self._due = dict(found), due
-            if job is not None:
-                # Its budget came with it, and does not change.
-                self._jobs.add(job)
+            self._newest_job = max(self._newest_job, job or 0)
         finally:
             self._looking.release()
 

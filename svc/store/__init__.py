@@ -78,7 +78,7 @@ from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import LabelledQuestion, QuestionVersion, QuestionVersions
 from svc.store.remnants import Remnants
-from svc.store.retention import Retention, Retentions, Sweeping
+from svc.store.retention import Retention, Retentions, Step, Sweeping
 from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
 from svc.store.review_due import ReviewDue
 from svc.store.spool import Spool, SpoolFile, job_of
@@ -177,6 +177,7 @@ __all__ = [
     "Spool",
     "SpoolFile",
     "SpoolLost",
+    "Step",
     "StorageError",
     "Stratum",
     "Subject",

@@ -155,7 +155,7 @@ class Forgetting:
         repeats += self._forget_kept(named)
         with self._database.changing():
             dropped = wordings.drop_with_sums(self._database)
-        wordings.drop_keys(self._database, int(self._clock() * 1000))
+        wordings.drop_keys(self._database, int(self._clock() * 1000), lambda: True)
         of_jobs = {"waiting": waiting, "failed": failed}
         return Forgotten(**counts, **of_jobs, repeats=repeats, wordings=dropped)
 

@@ -25,6 +25,9 @@ REMEMBERED_DAYS = limits.JOB_KEPT_DAYS + 1
 OF_A_HOOK = 4
 DELETED_TOGETHER, DELETIONS = 1_000, 20
 
+# After each deletion there is none for so many times as long as it took.
+REST = 3.0
+
 # A clock that was set back has nobody wait for longer than any pause lasts.
 LONGEST_PAUSE_MS = DAY_MS
 
@@ -110,8 +113,8 @@ _GIVEN_UP = "UPDATE hooks SET given_up = given_up + ? WHERE seq = ?"
 _DISABLE = "UPDATE hooks SET disabled = ? WHERE seq = ?"
 _FORGET = (
     "DELETE FROM hook_events WHERE seq IN ("
-    "SELECT seq FROM hook_events AS event WHERE settled_at < ? AND NOT EXISTS ("
-    "SELECT 1 FROM hook_alarms WHERE hook_alarms.key = event.key) LIMIT ?)"
+    "SELECT seq FROM hook_events WHERE settled_at < ? "
+    "AND key NOT IN (SELECT key FROM hook_alarms) LIMIT ?)"
 )
 _ENDED_JOBS = """
 SELECT hook, project, id, status, rows, answered, failed, cost_usd, created_at, ended_at FROM (
@@ -214,11 +217,14 @@ class HookEvents:
         """Delete some events that were settled long ago. Raises `StorageError`."""
         old = (self.now_ms() - REMEMBERED_DAYS * DAY_MS, DELETED_TOGETHER)
         for _ in range(DELETIONS):
+            began = time.monotonic()
             deleted = self._database.write(
                 lambda connection: connection.execute(_FORGET, old).rowcount
             )
             if deleted < DELETED_TOGETHER:
                 return
+            # Others store decisions meanwhile.
+            time.sleep(REST * (time.monotonic() - began))
 
     def now_ms(self) -> int:
         """Now, in unix milliseconds."""

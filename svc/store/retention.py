@@ -27,10 +27,14 @@ _FIRST_KEPT = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
 _OLD = "SELECT seq FROM decisions WHERE project = ? AND seq < ? ORDER BY seq LIMIT ?"
 _END = 2**63 - 1
 _OLD_ROWS = (
-    "SELECT job, row FROM job_rows WHERE job IN "
-    "(SELECT seq FROM jobs WHERE project = ? AND ended_at < ?) LIMIT ?"
+    "SELECT job, row FROM jobs INDEXED BY jobs_by_project CROSS JOIN job_rows ON job = jobs.seq "
+    "WHERE project = ? AND jobs.seq >= ? AND ended_at < ? ORDER BY jobs.seq LIMIT ?"
 )
 _DROP_ROW = f"DELETE FROM job_rows WHERE job = ? AND row = ? RETURNING {JOB_ROW_SIZE}"
+
+
+# Deletes so many at most; False where there were none.
+Step = Callable[[int], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +88,29 @@ class Sweeping:
         with self._database.changing():
             return self._database.write(step)
 
-    def job_rows(self, project: str, most: int = TOGETHER) -> bool:
-        """The same for rows of jobs that ended before the decisions that are kept."""
-        # The look goes through all jobs of the project, so it is taken outside of the write lock.
-        # Where rows are to be kept longer meanwhile, these few go all the same.
-        with self._database.read() as connection:
-            since = _kept_since(connection, project, self._now_ms())
-            if since is None:
-                return False
-            found = connection.execute(_OLD_ROWS, (project, since, most))
-            rows = [tuple(row) for row in found]
-        if rows:
-            self._database.write(partial(_drop_rows, project, rows))
-        return bool(rows)
+    def job_rows(self, project: str) -> Step:
+        """The same for rows of jobs that ended before the decisions that are kept, as a step.
+
+        Steps go on from the job at which the last one ended.
+        """
+        first = 0
+
+        def step(most: int) -> bool:
+            nonlocal first
+            # The look goes through jobs of the project, so it is taken outside of the write lock.
+            # Where rows are to be kept longer meanwhile, these few go all the same.
+            with self._database.read() as connection:
+                since = _kept_since(connection, project, self._now_ms())
+                if since is None:
+                    return False
+                found = connection.execute(_OLD_ROWS, (project, first, since, most))
+                rows = [tuple(row) for row in found]
+            if rows:
+                first = rows[-1][0]
+                self._database.write(partial(_drop_rows, project, rows))
+            return bool(rows)
+
+        return step
 
     def kept_answers(self, most: int = TOGETHER) -> bool:
         """The same for answers that no repeat of a request gets any more."""
@@ -114,7 +128,7 @@ class Sweeping:
         """
         now_ms = self._now_ms()
         if self._database.write(partial(wordings.is_due, now_ms)):
-            wordings.drop_keys(self._database, now_ms)
+            wordings.drop_keys(self._database, now_ms, goes_on)
             return wordings.drop_unused(self._database, goes_on)
         return 0
 

@@ -14,9 +14,12 @@ from svc.store.places import last_place
 from svc.store.project_sizes import ASKED_SIZE, WORDING_SIZE, free
 from svc.store.question_versions import NOTED_EVERY_MS
 
-# The pause between two looks, in milliseconds, and how many keys one of them deletes at most.
+# The pause between two looks, in milliseconds.
 LOOK_EVERY_MS = 3_600_000
-KEYS_SWEPT = 10_000
+
+# How many keys are found together, fewer where they have more characters, and how often a look
+# finds some: an API key may make 2,000,000 an hour.
+KEYS_TOGETHER, KEYS_CHARS, KEYS_FOUND = 50_000, 20_000_000, 50
 
 # A key may make millions of wordings a day, so that they are looked at so many at a time, and so
 # many decisions.
@@ -99,13 +102,36 @@ def is_due(now_ms: int, connection: sqlite3.Connection) -> bool:
     return connection.execute(_LOOKED_AT, values).rowcount == 1
 
 
-def drop_keys(database: Database, now_ms: int, most: int = KEYS_SWEPT) -> None:
-    """Delete keys of questions that no decision has, so many at most. Raises `StorageError`."""
+def drop_keys(
+    database: Database, now_ms: int, goes_on: Callable[[], bool], most: int = KEYS_TOGETHER
+) -> None:
+    """Delete keys of questions that no decision has, `most` at a time.
+
+    `goes_on` is called after each few, may rest, and says whether others are to go too. Raises
+    `StorageError`.
+    """
     values = {"now": now_ms, "noted_every": NOTED_EVERY_MS, "most": most}
+    for _ in range(KEYS_FOUND):
+        found = _no_more_asked(database, values)
+        for start in range(0, len(found), TOGETHER):
+            database.write(partial(_drop_keys, found[start : start + TOGETHER]))
+            if not goes_on():
+                return
+        if not found:
+            return
+
+
+def _no_more_asked(database: Database, values: Mapping[str, int]) -> list[tuple[str, str, int]]:
+    """Some of the keys that no decision has, each with its project and when it was asked last."""
+    found: list[tuple[str, str, int]] = []
+    chars = 0
     with database.read() as connection:
-        found = connection.execute(_NO_MORE_ASKED, values)
-        while some := found.fetchmany(TOGETHER):
-            database.write(partial(_drop_keys, [tuple(row) for row in some]))
+        for row in connection.execute(_NO_MORE_ASKED, values):
+            found.append((row["project"], row["key"], row["last_at"]))
+            chars += len(row["key"])
+            if chars > KEYS_CHARS:
+                break
+    return found
 
 
 def drop_unused(database: Database, goes_on: Callable[[], bool]) -> int:

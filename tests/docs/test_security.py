@@ -12,6 +12,7 @@ from svc.providers import streams
 from svc.providers.redaction import MESSAGE_WORK, WORK_A_SECOND
 from svc.server import refusals
 from svc.server.request_reading import HEAD_BYTES, HEAD_LINES, PIECE_BYTES, PIECE_PAUSE_S
+from svc.store import writer
 from svc.store.label_records import BYTES_A_CHAR
 from svc.web.decorators import ARRIVING_BYTES
 
@@ -44,6 +45,8 @@ SAID = {
     "and {:,} decisions of a project": limits.REVIEW_DEPTH,
     "Labels in bulk are written {} in a transaction": limits.BULK_STORED_AT_ONCE,
     "where {} bytes of what was read": BYTES_A_CHAR,
+    "The models of a request are asked for {:,} probabilities": limits.READ_OPTIONS,
+    "a decision of more than {} questions, is stored": writer.SMALL,
     "The id of a model has {} bytes at most": limits.MODEL_ID_BYTES,
     "all ids of a request {:,}.": limits.MODEL_IDS_BYTES,
     "and each every {:g} s at least": ratelimit.ASKS_S,

@@ -199,3 +199,15 @@ def test_what_a_challenger_is_asked_is_paid_by_its_own_budget_and_its_projects()
     with pytest.raises(DollarsSpent, match="the budget of challenger 3, \\$1 a day, is spent"):
         spend(purse, 0.5)
     assert world.purses.of_challenger("other", "4", None) is None
+
+
+def test_the_budget_of_a_job_is_known_once_that_or_a_later_one_was_looked_for() -> None:
+    """Nothing is kept of each: a process that runs jobs may meet millions."""
+    world = World(JOB)
+    world.purses.of("shop", None, 6)
+    assert world.reads == 1
+    assert world.purse("shop", None, 7).budgets == [JOB]
+    assert world.reads == 2
+    for job in (5, 6, 7):
+        world.purses.of("shop", None, job)
+    assert world.reads == 2

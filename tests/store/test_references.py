@@ -251,5 +251,5 @@ def test_wordings_of_decisions_of_all_projects_are_looked_at_in_steps(database: 
 def test_where_no_rows_of_jobs_are_old_nobody_waits_for_the_look(database: Database) -> None:
     Retentions(database).set("default", 1)
     counted = Counted(database)
-    assert not Sweeping(cast(Database, counted)).job_rows("default")
+    assert not Sweeping(cast(Database, counted)).job_rows("default")(1)
     assert counted.steps == [0]

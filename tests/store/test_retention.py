@@ -33,6 +33,7 @@ from svc.store import (
 from svc.store.contents import LONG
 from svc.store.decisions import Decisions
 from svc.store.project_sizes import JOB_BYTES, WORDING_ROW_BYTES, asked_bytes
+from svc.store.wordings import drop_keys
 from tests.clock import Clock
 from tests.store.records import asked, record
 
@@ -55,7 +56,8 @@ class Shop:
     def sweep(self) -> None:
         while self.sweeping.decisions("default"):
             pass
-        while self.sweeping.job_rows("default"):
+        step = self.sweeping.job_rows("default")
+        while step(erasing.TOGETHER):
             pass
 
     def ids(self, project: str = "default") -> list[str]:
@@ -377,10 +379,20 @@ def test_wordings_go_a_few_at_a_time_until_the_server_stops(shop: Shop) -> None:
 
     def goes_on() -> bool:
         looks.append(shop.count("questions"))
-        return len(looks) < 2
+        return len(looks) < 5
 
     assert shop.sweeping.wordings(goes_on) == 200
-    assert looks == [150, 50]
+    # First the keys go, as many at a time, and then the wordings that none has any more.
+    assert looks == [250, 250, 250, 150, 50]
+
+
+def test_as_many_keys_go_as_there_are(shop: Shop) -> None:
+    """10,000 an hour went, and an API key may make 2,000,000."""
+    shop.decisions.add(record(*(asked(f"q{n}", f"Wording {n}?", None) for n in range(250))))
+    shop.later(4)
+    shop.sweep()
+    drop_keys(shop.database, int(shop.clock() * 1000), lambda: True, most=100)
+    assert shop.count("asked") == 0
 
 
 def test_answers_for_repeats_are_deleted_after_a_day_though_no_others_come(shop: Shop) -> None:
