@@ -20,7 +20,7 @@ from svc.rests import Company, Rests
 PAUSE = 3.0
 
 # A key makes pauses for paced work as long as another key asked for something so many seconds ago.
-SHARED_S = 600.0
+SHARED_S = 60.0
 
 # Paced work that has begun goes on at once while its key's pauses come to so many seconds at most.
 LENIENCE_S = 0.15

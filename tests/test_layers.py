@@ -25,6 +25,7 @@ LEVELS = (
         "images",
         "joined",
         "jsontext",
+        "lazy",
         "limits",
         "logs",
         "memo",

@@ -10,12 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from svc.demo.lexicon import SYNONYMS, negated, plain_words, stem, stems, tone
 from svc.demo.prompt_reading import PromptQuestion, letters
-from svc.lazy import lazy
 
 ESCAPE = "none_of_these"
 
@@ -54,11 +53,11 @@ class Evidence:
         self.words = plain_words(text)
         self.stems = set(stems(self.words))
 
-    @lazy
+    @cached_property
     def grams(self) -> set[str]:
         return _grams(self.stems)
 
-    @lazy
+    @cached_property
     def negated(self) -> set[str]:
         """Stems that are negated wherever they occur."""
         plain, negatives = set[str](), set[str]()
@@ -66,7 +65,7 @@ class Evidence:
             (negatives if negated(self.words, position) else plain).add(stem(word))
         return negatives - plain
 
-    @lazy
+    @cached_property
     def tone(self) -> tuple[float, float]:
         urgency, sentiment = tone(self.words)
         return (
