@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from svc import limits
+from svc import limits, processors
 from svc.ratelimit import Buckets, Exceeded
 
 # The statuses of callers that are not known, may not do this, or ask too much.
@@ -21,7 +21,8 @@ _STATUSES = ("401", "403", "429")
 # No monitor asks again so soon after an answer.
 JUST_NOW_S = 0.05
 
-_NAME = "refusals"
+# The buckets of one worker: each kind has its own.
+_SLOTS = 64
 
 
 class Refusals:
@@ -29,9 +30,9 @@ class Refusals:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds."""
-        self._clock = clock
-        buckets = (Buckets(clock, slots=1) for _ in range(4))
-        self._at_once, self._again, self._looks, self._ends = buckets
+        self._clock, self._own = clock, Buckets(clock, slots=_SLOTS)
+        # Those of all workers, once these share some. Many workers have few processors together.
+        self.shared: Buckets | None = None
         # What waits, with the time at which it leaves; all wait equally long.
         self._held: deque[tuple[float, Any]] = deque()
 
@@ -41,7 +42,7 @@ class Refusals:
         What goes well waits for nobody, as it may be long: the application bounds how often.
         """
         refused = status[:3] in _STATUSES or not (known or status.startswith("2"))
-        return refused and _exceeds(self._at_once, limits.REFUSALS_AT_ONCE)
+        return refused and self._exceeds("refusals", limits.REFUSALS_AT_ONCE)
 
     def look_waits(self, answered_at: float) -> bool:
         """The same for a look at the server; `answered_at` is when its connection had an answer.
@@ -50,12 +51,12 @@ class Refusals:
         monitors beside them do not wait.
         """
         if self._clock() - answered_at < JUST_NOW_S:
-            return _exceeds(self._again, limits.REFUSALS_AT_ONCE)
-        return _exceeds(self._looks, 2 * limits.REFUSALS_AT_ONCE)
+            return self._exceeds("looks again", limits.REFUSALS_AT_ONCE)
+        return self._exceeds("looks", 2 * limits.REFUSALS_AT_ONCE)
 
     def end_waits(self) -> bool:
         """Whether the end of a connection waits on which no request came."""
-        return _exceeds(self._ends, limits.REFUSALS_AT_ONCE)
+        return self._exceeds("ends", limits.REFUSALS_AT_ONCE)
 
     def hold(self, held: Any) -> None:
         """Keep something until its response leaves."""
@@ -70,10 +71,12 @@ class Refusals:
         while self._held and (at_once or self.due_in() <= 0):
             yield self._held.popleft()[1]
 
-
-def _exceeds(bucket: Buckets, per_minute: float) -> bool:
-    try:
-        bucket.reserve(_NAME, per_minute)
-    except Exceeded:
-        return True
-    return False
+    def _exceeds(self, kind: str, per_minute: float) -> bool:
+        """Whether there are more in this worker, or for each processor in all of them."""
+        try:
+            self._own.reserve(kind, per_minute)
+            if self.shared is not None:
+                self.shared.reserve(f"held {kind}", per_minute * processors.usable())
+        except Exceeded:
+            return True
+        return False

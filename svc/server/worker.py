@@ -152,7 +152,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def load_wsgi(self) -> None:
         """Build the application, with `_answer` around it."""
         super().load_wsgi()
-        self.join(self.wsgi.extensions["svc"].shared.worker_loads)
+        shared = self.wsgi.extensions["svc"].shared
+        self.join(shared.worker_loads)
+        self._refusals.shared = shared.buckets
         self.wsgi.wsgi_app = partial(self._answer, self.wsgi.wsgi_app)
 
     def join(self, loads: WorkerLoads) -> None:

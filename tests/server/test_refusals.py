@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
-from svc import limits
+from svc import limits, processors
+from svc.ratelimit import Buckets
 from svc.server.refusals import JUST_NOW_S, Refusals
 
 AT_ONCE = int(limits.REFUSALS_AT_ONCE * limits.BURST_S / 60)
@@ -79,3 +82,15 @@ def test_what_is_held_leaves_in_order_each_in_its_time(
     now[0] += limits.REFUSAL_HELD_S / 2
     assert list(refusals.leaving()) == ["first"]
     assert list(refusals.leaving(at_once=True)) == ["second"]
+
+
+def test_all_workers_together_send_as_many_at_once_as_one_for_each_processor(
+    now: list[float],
+) -> None:
+    """With eight workers on two processors a key over its rate slowed others ten times."""
+    with contextlib.closing(Buckets(lambda: now[0])) as shared:
+        workers = [Refusals(lambda: now[0]) for _ in range(2 * processors.usable())]
+        for one in workers:
+            one.shared = shared
+        at_once = sum(not one.waits(BUSY, known=True) for one in workers for _ in range(AT_ONCE))
+    assert at_once == processors.usable() * AT_ONCE
