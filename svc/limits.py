@@ -326,6 +326,10 @@ FAILURES_LOGGED = 600
 # ones.
 REFUSALS_AT_ONCE, REFUSAL_HELD_S = 6_000, 0.5
 
+# The same over all workers for each processor, of all kinds of refusals and ends together, and once
+# more of looks at the server.
+HELD_A_PROCESSOR = 3_600
+
 # The requests a minute of callers without a key that open routes answer, but those that only look
 # at the server.
 OPEN_RPM = 6_000

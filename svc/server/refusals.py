@@ -23,6 +23,7 @@ JUST_NOW_S = 0.05
 
 # The buckets of one worker: each kind has its own.
 _SLOTS = 64
+_LOOKS = "looks"
 
 
 class Refusals:
@@ -52,7 +53,7 @@ class Refusals:
         """
         if self._clock() - answered_at < JUST_NOW_S:
             return self._exceeds("looks again", limits.REFUSALS_AT_ONCE)
-        return self._exceeds("looks", 2 * limits.REFUSALS_AT_ONCE)
+        return self._exceeds(_LOOKS, 2 * limits.REFUSALS_AT_ONCE)
 
     def end_waits(self) -> bool:
         """Whether the end of a connection waits on which no request came."""
@@ -72,11 +73,15 @@ class Refusals:
             yield self._held.popleft()[1]
 
     def _exceeds(self, kind: str, per_minute: float) -> bool:
-        """Whether there are more in this worker, or for each processor in all of them."""
+        """Whether there are more of a kind in this worker, or in all of them for each processor.
+
+        All kinds count together there but looks, which a monitor has to take beside all others.
+        """
         try:
             self._own.reserve(kind, per_minute)
             if self.shared is not None:
-                self.shared.reserve(f"held {kind}", per_minute * processors.usable())
+                name = "held looks" if kind == _LOOKS else "held"
+                self.shared.reserve(name, limits.HELD_A_PROCESSOR * processors.usable())
         except Exceeded:
             return True
         return False

@@ -89,6 +89,7 @@ SAID = {
     "have {} lines a minute and process together": limits.STRANGERS_LOGGED,
     "A file of results may have {} MB and four lines": limits.BATCH_REPLY_BYTES // MIB,
     "they leave {} MB of the disk free": limits.LEFT_BY_RESULTS_BYTES // 1_000_000,
+    "all workers together {} a second for each processor, with": limits.HELD_A_PROCESSOR // 60,
     "each worker sends {} a second at once": limits.REFUSALS_AT_ONCE // 60,
     "and {:,.0f} after a quiet moment": limits.REFUSALS_AT_ONCE * limits.BURST_S / 60,
     "within {:.0f} ms of an answer": refusals.JUST_NOW_S * 1_000,
