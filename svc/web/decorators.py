@@ -65,6 +65,9 @@ UNNOTICED_S = 0.02
 # for more of them only beside other keys.
 USUAL_S = 0.005
 
+# The bytes of a body that is read at once, beside others of its key.
+TINY_BYTES = 4_096
+
 _NO_PLACE = nullcontext()
 _arriving: dict[str | None, Shares] = {}
 _bodies = Shares(limits.BODIES_BYTES)
@@ -73,6 +76,9 @@ RESTS = {work: Rests() for work in Work}
 RESTS_OF_STORED = RESTS[Work.STORED]
 _reading = CostlyWork(SMALL_BYTES, rests=RESTS[Work.BODIES])
 _holding = CostlyWork(SMALL_BYTES, rests=RESTS[Work.HELD])
+# Bodies of a few kilobytes are read one after the other without pauses, which costs a key nothing,
+# as one thread computes at a time in any case. Others do not wait behind dozens of its threads.
+_loading = CostlyWork(TINY_BYTES, pause=0.0)
 _answering = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS[Work.ANSWERS])
 # What keys take unnoticed for pages and reports.
 FREE = FreeSeconds()
@@ -116,7 +122,8 @@ def body(
 
     def loaded(packed: bytes, turn: AbstractContextManager[None]) -> Any:
         # What a body unpacks to takes memory too, which those that wait do not need yet.
-        with turn:
+        key_id, deadline = g.access.key_id, g.deadline
+        with turn, _loading.turn(key_id, 0 if key_id is None else len(packed), deadline):
             sent = unpacked(packed)
             value = load(checked, parsed(sent))
             if KEY in request.environ:

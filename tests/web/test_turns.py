@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 from flask import Flask, g, request
-from marshmallow import Schema
+from marshmallow import Schema, post_load
 from marshmallow.fields import String
 from werkzeug.test import TestResponse
 
@@ -215,6 +215,37 @@ def test_while_a_costly_view_waits_other_bodies_of_its_key_are_read() -> None:
     assert send("/costly", 0.05).status_code == 500 and slow.began == ["many"]
     slow.finish()
     first.join(WAIT_S)
+
+
+def test_bodies_of_a_key_are_read_one_after_the_other_and_those_of_others_beside_them() -> None:
+    """Twenty that were read at once, with 650 questions each, had others wait for a second."""
+    slow = Slow()
+    app = app_of(slow)
+    reading: list[str] = []
+
+    class Waiting(Anything):
+        @post_load
+        def _wait(self, data: Any, **_: Any) -> Any:
+            reading.append(g.access.key_id)
+            slow.report()
+            return data
+
+    app.post("/read")(decorators.body(Waiting)(lambda value: "read"))
+    sent = {"text": "x" * 2 * decorators.TINY_BYTES}
+
+    def send(key: str) -> None:
+        headers = {"key": key, "within": str(WAIT_S)}
+        assert app.test_client().post("/read", json=sent, headers=headers).text == "read"
+
+    threads = [threading.Thread(target=send, args=(key,)) for key in ("many", "many", "other")]
+    for thread in threads:
+        thread.start()
+    slow.until(2)
+    assert sorted(reading) == ["many", "other"]
+    slow.finish()
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert sorted(reading) == ["many", "many", "other"]
 
 
 def test_a_key_that_asks_for_many_reports_leaves_room_for_those_of_others() -> None:
