@@ -112,8 +112,13 @@ class _Paced:
         self._deadline.effort.pause_s = self._pause_s
         # Also once the request is over, since calls that were cut off end after it.
         self._deadline.effort.noted = self._book
+        self._deadline.effort.own_noted = self._book_own
 
     def __exit__(self, *_: object) -> None:
+        self._book_own()
+
+    def _book_own(self) -> None:
+        """In the request's own thread: the same with what this has taken until now."""
         self._own_s = self._work.processor() - self._began
         self._book()
 
@@ -125,7 +130,7 @@ class _Paced:
     def _book(self) -> None:
         """Have the key pause for what the request took since this was last done.
 
-        The seconds of its own thread are known at its end.
+        The seconds of its own thread are known when that says so, and at its end.
         """
         worked_s = self._own_s + self._deadline.effort.worked_s
         with self._lock:

@@ -101,11 +101,23 @@ class Effort:
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next
-    call has to wait because of what it took. `noted` is called whenever such a thread is done.
+    call has to wait because of what it took. `noted` is called whenever such a thread is done, and
+    `own_noted` in the request's own thread, once a part of its work is done.
     """
 
     __slots__ = (
-        *("_lock", "caller", "kept", "lines", "named", "noted", "parts", "pause_s", "replies_s"),
+        *(
+            "_lock",
+            "caller",
+            "kept",
+            "lines",
+            "named",
+            "noted",
+            "own_noted",
+            "parts",
+            "pause_s",
+            "replies_s",
+        ),
         *("sent_again", "worked_s"),
     )
 
@@ -125,6 +137,7 @@ class Effort:
         self.worked_s = 0.0
         self.pause_s: Callable[[], float] = lambda: 0.0
         self.noted: Callable[[], object] = lambda: None
+        self.own_noted: Callable[[], object] = lambda: None
 
     def share(self, models: int) -> None:
         """Give each of so many models an equal part of what replies may hold, keep, and take."""

@@ -375,3 +375,16 @@ def test_what_is_free_comes_back_with_time() -> None:
     assert free.take("a", 0.15) == pytest.approx(FREE_BACK)
     now += 1_000.0
     assert free.take("a", 10.0) == pytest.approx(FREE_S)
+
+
+def test_what_the_own_thread_of_a_request_took_counts_before_its_end(machine: Machine) -> None:
+    """Twenty requests that came at once had made no pause before the first of them ended."""
+    pace(machine, "other")
+    deadline = machine.deadline()
+    with machine.work.paced("one", deadline):
+        machine.used += COST_S
+        assert machine.work.pause_s("one") == 0.0
+        deadline.effort.own_noted()
+        assert machine.work.pause_s("one") == pytest.approx(PAUSE * COST_S - LENIENCE_S)
+    # Nothing counts twice.
+    assert machine.work.pause_s("one") == pytest.approx(PAUSE * COST_S - LENIENCE_S)

@@ -76,9 +76,10 @@ RESTS = {work: Rests() for work in Work}
 RESTS_OF_STORED = RESTS[Work.STORED]
 _reading = CostlyWork(SMALL_BYTES, rests=RESTS[Work.BODIES])
 _holding = CostlyWork(SMALL_BYTES, rests=RESTS[Work.HELD])
-# Bodies of a few kilobytes are read one after the other without pauses, which costs a key nothing,
-# as one thread computes at a time in any case. Others do not wait behind dozens of its threads.
-_loading = CostlyWork(TINY_BYTES, pause=0.0)
+# Bodies of a few kilobytes are read one after the other, which costs a key nothing, as one thread
+# computes at a time in any case; beside other keys each after the pauses of those before. Others do
+# not wait behind dozens of its threads.
+_loading = CostlyWork(TINY_BYTES, pause=0.0, rests=RESTS[Work.ANSWERS])
 _answering = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS[Work.ANSWERS])
 # What keys take unnoticed for pages and reports.
 FREE = FreeSeconds()
@@ -126,6 +127,7 @@ def body(
         with turn, _loading.turn(key_id, 0 if key_id is None else len(packed), deadline):
             sent = unpacked(packed)
             value = load(checked, parsed(sent))
+            deadline.effort.own_noted()
             if KEY in request.environ:
                 setattr(g, _SENT, sent)
             return value
