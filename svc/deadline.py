@@ -106,19 +106,8 @@ class Effort:
     """
 
     __slots__ = (
-        *(
-            "_lock",
-            "caller",
-            "kept",
-            "lines",
-            "named",
-            "noted",
-            "own_noted",
-            "parts",
-            "pause_s",
-            "replies_s",
-        ),
-        *("sent_again", "worked_s"),
+        *("_lock", "caller", "kept", "lines", "named", "noted", "own_noted", "parts"),
+        *("pause_s", "replies_s", "sent_again", "worked_s"),
     )
 
     def __init__(
