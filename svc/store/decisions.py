@@ -21,7 +21,6 @@ from svc.store import (
     kept_answers,
     places,
     project_sums,
-    question_versions,
     shown,
     weeks,
 )
@@ -47,6 +46,7 @@ from svc.store.project_sizes import (
     asked_bytes,
     full,
 )
+from svc.store.question_versions import AskedQuestions, AskedTimes
 from svc.store.rows import insert
 
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
@@ -91,8 +91,6 @@ class StoredDecision:
 
 # The facts of one row.
 _Columns = tuple[Any, ...]
-# The digest and the row of the question that a project and a key meant last.
-_Recent = dict[tuple[str, str], tuple[bytes, int]]
 
 # The old sums that are deleted at most with each transaction of decisions.
 SWEPT_SUMS = 2_000
@@ -179,7 +177,7 @@ class Decisions(AuditPages):
         self._clock = clock
         self._contents = Contents()
         self._names, self._tops = activity.names(), weeks.tops()
-        self._asked = question_versions.AskedTimes()
+        self._asked = AskedTimes()
         # The five minutes of the last decision of this process, and whether all sums that were old
         # then are deleted.
         self._span, self._swept = 0, False
@@ -268,28 +266,28 @@ class Decisions(AuditPages):
         created_at = int(self._clock() * 1000)
         last_seq, last_id = places.last_place(connection)
         following = ids.following(last_id, created_at, len(items))
-        recent: _Recent = {}
         room = Room(connection)
+        asked = AskedQuestions(connection, (item.decision for item in items))
         ulids: list[bytes | None] = []
         rows: list[_Columns] = []
         stored: list[_Stored] = []
         for ulid, item in zip(following, items, strict=True):
             same_as = self._contents.find(connection, item.digest)
             texts = item.texts if same_as is None else _ELSEWHERE
-            fits = _takes(connection, room, item, texts)
+            fits = _takes(asked, room, item, texts)
             ulids.append(ulid if fits else None)
             if fits:
-                question_ids = _question_ids(connection, item.decision, recent)
+                question_ids = asked.ask(item.decision)
                 stored.append(_Stored(ulid, item, question_ids))
                 seq = last_seq + len(stored)
                 ours = (seq, ulid, created_at, _json(question_ids), same_as)
                 rows.append((*ours, *item.facts, *texts, item.images, item.tags))
+        asked.store(self._asked, created_at)
         insert(connection, _INSERT, rows)
         jobs.answered(connection, created_at, filter(None, (one.of_job for one in stored)))
         if kept := list(filter(None, (one.kept for one in stored))):
             kept_answers.keep(connection, kept, created_at)
         self._note(connection, stored)
-        self._asked.note(connection, recent, created_at)
         answered = [answer for one in stored for answer in one.answered]
         weeks.add(connection, weeks.number(created_at), self._tops, answered)
         decisions = [one.item.decision for one in stored]
@@ -328,42 +326,25 @@ class Decisions(AuditPages):
                     self._contents.note(item.digest, seq, ulid)
 
 
-def _takes(connection: sqlite3.Connection, room: Room, item: _Item, texts: tuple[str, str]) -> bool:
+def _takes(asked: AskedQuestions, room: Room, item: _Item, texts: tuple[str, str]) -> bool:
     """Whether the decision fits into the room of its project, which is then taken."""
     decision, row_id = item.decision, None
     row_bytes = ROW_BYTES + QUESTION_BYTES * len(decision.questions)
     if item.row is not None:
         row_id, row_bytes = item.row.id, row_bytes + JOB_ROW_BYTES
     if room.is_bounded(decision.project):
-        row_bytes += _brought(connection, decision)
+        row_bytes += _brought(asked, decision)
     models = (decision.model, decision.provider_models)
     others = (item.images, item.tags, decision.ref, row_id, *models)
     return room.takes(decision.project, *texts, *others, row_bytes=row_bytes)
 
 
-def _brought(connection: sqlite3.Connection, decision: Decision) -> int:
+def _brought(asked: AskedQuestions, decision: Decision) -> int:
     """The bytes of those wordings and keys of the decision's questions that are not stored yet."""
-    project, keys = decision.project, [question.key for question in decision.questions]
-    exact = {question.digest: question.definition for question in decision.questions}
-    wordings = question_versions.unstored(connection, exact)
-    new_keys = question_versions.unasked(connection, project, keys)
+    wordings, keys = asked.brought(decision)
     return sum(len(one.encode()) + WORDING_ROW_BYTES for one in wordings) + sum(
-        asked_bytes(project, key) for key in new_keys
+        asked_bytes(decision.project, key) for key in keys
     )
-
-
-def _question_ids(connection: sqlite3.Connection, decision: Decision, recent: _Recent) -> list[int]:
-    """The rows of the decision's exact questions; `recent` saves most of the look-ups."""
-    project, rows = decision.project, []
-    for question in decision.questions:
-        place = (project, question.key)
-        digest, row = recent.get(place, (None, 0))
-        if digest != question.digest:
-            exact = (question.key, question.digest, question.definition)
-            row = question_versions.record(connection, project, *exact)
-            recent[place] = (question.digest, row)
-        rows.append(row)
-    return rows
 
 
 def _encode(decision: Decision) -> tuple[_Columns, str, str, str | None, str | None]:

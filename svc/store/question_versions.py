@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from svc.records import AskedQuestion, Decision
 from svc.store.database import Database
 from svc.store.kept_names import NAME_CHARS
 from svc.store.numbers import Numbered, last_number
+from svc.store.rows import find, insert
 
+# A key of a project.
+Place = tuple[str, str]
+
+# How old the noted time of a question may be, so that not every decision writes it anew.
+NOTED_EVERY_MS = 60_000
+
+# In one row, as the interpreter is waited for after each.
 _FIND = (
-    "SELECT questions.id, asked.question_id FROM questions "
-    "LEFT JOIN asked ON project = ? AND key = ? WHERE digest = ?"
+    "WITH wanted (number, project, key, digest) AS (VALUES {}) "
+    "SELECT json_group_array(json_array(number, id, question_id)) FROM wanted "
+    "LEFT JOIN questions USING (digest) LEFT JOIN asked USING (project, key)"
 )
-_NEW = "INSERT INTO questions (id, digest, definition, brought_by) VALUES (?, ?, ?, ?)"
-_STORED = "SELECT 1 FROM questions WHERE digest = ?"
-_ASKED = "SELECT 1 FROM asked WHERE project = ? AND key = ?"
-_SET_LATEST = (
-    "INSERT INTO asked (project, key, question_id) VALUES (?, ?, ?) "
-    "ON CONFLICT DO UPDATE SET question_id = excluded.question_id"
-)
+_NEW = "INSERT INTO questions (id, digest, definition, brought_by) VALUES {}"
 _NOTE = (
-    "UPDATE asked SET last_at = ? WHERE project = ? AND key = ? "
-    "AND (last_at IS NULL OR last_at NOT BETWEEN ? AND ?)"
+    "INSERT INTO asked (project, key, question_id, last_at) VALUES {} ON CONFLICT DO UPDATE "
+    "SET question_id = excluded.question_id, last_at = excluded.last_at "
+    "WHERE question_id <> excluded.question_id OR last_at IS NULL "
+    f"OR last_at NOT BETWEEN excluded.last_at - {NOTED_EVERY_MS} AND excluded.last_at"
 )
 _LATEST = (
     "SELECT id, digest, definition FROM asked JOIN questions ON id = question_id "
@@ -45,9 +52,6 @@ _LABELLED = (
 _BY_DIGEST = "SELECT id, digest, definition FROM questions WHERE digest = ?"
 _DEFINITIONS = "SELECT id, definition FROM questions WHERE id IN (SELECT value FROM json_each(?))"
 _BY_ID = "SELECT id, digest, definition FROM questions WHERE id = ?"
-
-# How old the noted time of a question may be, so that not every decision writes it anew.
-NOTED_EVERY_MS = 60_000
 
 # Of how many questions a process remembers when it noted them.
 REMEMBERED = 10_000
@@ -117,33 +121,68 @@ class QuestionVersions:
         return QuestionVersion(*rows[0]) if rows else None
 
 
-def record(
-    connection: sqlite3.Connection, project: str, key: str, digest: bytes, definition: str
-) -> int:
-    """Make this exact question the most recent wording of its key; returns its row."""
-    row = connection.execute(_FIND, (project, key, digest)).fetchone()
-    if row is None:
-        number = last_number(connection, Numbered.QUESTIONS) + 1
-        connection.execute(_NEW, (number, digest, definition, project))
-        row = connection.execute(_FIND, (project, key, digest)).fetchone()
-    question_id, recent = row
-    if recent != question_id:
-        connection.execute(_SET_LATEST, (project, key, question_id))
-    return int(question_id)
+class AskedQuestions:
+    """The questions of the decisions that one transaction stores, found and stored together.
 
+    With statements for each of them the writer would wait for the interpreter thousands of times.
+    """
 
-def unstored(connection: sqlite3.Connection, exact: Mapping[bytes, str]) -> list[str]:
-    """Those of the definitions, by digest, that have no row yet."""
-    return [
-        definition
-        for digest, definition in exact.items()
-        if connection.execute(_STORED, (digest,)).fetchone() is None
-    ]
+    def __init__(self, connection: sqlite3.Connection, decisions: Iterable[Decision]) -> None:
+        """Only these decisions are stored."""
+        self._connection = connection
+        # The rows of exact questions by digest, and those that keys of projects mean.
+        self._rows: dict[bytes, int] = {}
+        self._meant: dict[Place, int] = {}
+        self._new: list[tuple[int, bytes, str, str]] = []
+        self._asked: dict[Place, int] = {}
+        wanted = dict.fromkeys(
+            (decision.project, question.key, question.digest)
+            for decision in decisions
+            for question in decision.questions
+        )
+        numbered = [(number, *exact) for number, exact in enumerate(wanted)]
+        for (found,) in find(connection, _FIND, numbered):
+            for number, row, meant in json.loads(found):
+                _, project, key, digest = numbered[number]
+                if row is not None:
+                    self._rows[digest] = row
+                if meant is not None:
+                    self._meant[project, key] = meant
 
+    def brought(self, decision: Decision) -> tuple[list[str], list[str]]:
+        """Those definitions and keys of the decision's questions that are not there yet."""
+        exact = {question.digest: question.definition for question in decision.questions}
+        places = [(decision.project, question.key) for question in decision.questions]
+        new = [place for place in places if place not in self._meant and place not in self._asked]
+        return (
+            [definition for digest, definition in exact.items() if digest not in self._rows],
+            [key for _, key in new],
+        )
 
-def unasked(connection: sqlite3.Connection, project: str, keys: Iterable[str]) -> list[str]:
-    """Those of the keys that no question of the project ever had, or that were deleted since."""
-    return [key for key in keys if connection.execute(_ASKED, (project, key)).fetchone() is None]
+    def ask(self, decision: Decision) -> list[int]:
+        """The rows of the decision's exact questions, which their keys mean from now on."""
+        project, rows = decision.project, []
+        for question in decision.questions:
+            row = self._rows.get(question.digest) or self._numbered(project, question)
+            self._asked[project, question.key] = row
+            rows.append(row)
+        return rows
+
+    def store(self, times: AskedTimes, now_ms: int) -> None:
+        """Write what is new, and note when it was asked."""
+        insert(self._connection, _NEW, self._new)
+        moved = [place for place, row in self._asked.items() if self._meant.get(place) != row]
+        times.note(self._connection, self._asked, moved, now_ms)
+
+    def _numbered(self, project: str, question: AskedQuestion) -> int:
+        """The row that an exact question will have which no decision had before."""
+        if self._new:
+            row = self._new[-1][0] + 1
+        else:
+            row = last_number(self._connection, Numbered.QUESTIONS) + 1
+        self._new.append((row, question.digest, question.definition, project))
+        self._rows[question.digest] = row
+        return row
 
 
 class AskedTimes:
@@ -156,12 +195,18 @@ class AskedTimes:
         self._noted: dict[int, int] = {}
 
     def note(
-        self, connection: sqlite3.Connection, places: Iterable[tuple[str, str]], now_ms: int
+        self,
+        connection: sqlite3.Connection,
+        asked: Mapping[Place, int],
+        moved: Iterable[Place],
+        now_ms: int,
     ) -> None:
-        """Note that these questions, each a project and a key, were asked now."""
+        """Note that these questions were asked now, in these rows; some were `moved` there."""
         fresh = range(now_ms - NOTED_EVERY_MS, now_ms + 1)
-        due = [place for place in places if self._noted.get(hash(place), -1) not in fresh]
+        due = {place for place in asked if self._noted.get(hash(place), -1) not in fresh}
+        due.update(moved)
         if len(self._noted) > REMEMBERED:
             self._noted.clear()
         self._noted.update(dict.fromkeys(map(hash, due), now_ms))
-        connection.executemany(_NOTE, [(now_ms, *place, fresh[0], now_ms) for place in due])
+        # In the order of the index, so that its pages are changed one after the other.
+        insert(connection, _NOTE, [(*place, asked[place], now_ms) for place in sorted(due)])

@@ -67,10 +67,12 @@ def test_questions_that_were_asked_once_fill_little(
 def test_long_names_of_questions_fill_little(tmp_path: Path) -> None:
     with closing(Database.open(copied(tmp_path / "svc.db"))) as database:
         times = AskedTimes()
+        new = "INSERT INTO questions (id, digest, definition) VALUES (1, '', '')"
+        database.write(lambda connection: connection.execute(new).rowcount)
 
         def note(number: int) -> None:
             place = ("shop", f"{number}" + "\U0001f600" * 20_000)
-            database.write(lambda connection: times.note(connection, [place], NOW_MS))
+            database.write(lambda connection: times.note(connection, {place: 1}, (), NOW_MS))
 
         assert held(note, NAMES) < NAMES_BYTES
 

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+import sqlite3
+
 from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.question_versions import QuestionVersions
+from svc.store.question_versions import (
+    NOTED_EVERY_MS,
+    AskedQuestions,
+    AskedTimes,
+    QuestionVersions,
+)
 from tests.store.records import asked, record
+
+NOW_MS = 1_795_000_000_000
 
 
 def test_the_most_recent_wording_of_a_key_is_found(database: Database) -> None:
@@ -48,3 +57,57 @@ def test_questions_with_very_long_keys_are_not_among_those_asked_last(database: 
     long, longest = NAME_CHARS * "a", (NAME_CHARS + 1) * "b"
     Decisions(database).add(record(asked(long), asked(longest)))
     assert set(QuestionVersions(database).recent("default", 0, 10)) == {long}
+
+
+def test_many_questions_are_stored_with_few_statements(database: Database) -> None:
+    """The writer waits for the interpreter after each, while other threads compute."""
+    decisions = Decisions(database)
+    decisions.add(record())
+    statements: list[str] = []
+
+    def trace(connection: sqlite3.Connection) -> None:
+        connection.set_trace_callback(statements.append)
+
+    database.write(trace)
+    for turn in ("first", "second"):
+        decisions.add(record(*[asked(f"q{number}", f"{turn} {number}") for number in range(650)]))
+    assert 0 < len(statements) < 100
+
+
+def test_questions_of_decisions_that_are_stored_together_mean_what_came_last(
+    database: Database,
+) -> None:
+    wordings = QuestionVersions(database)
+    first, second, other = asked("topic", "1"), asked("topic", "2"), asked("other", "1")
+    together = [record(first, other), record(second), record(first, project="shop")]
+
+    def store(connection: sqlite3.Connection) -> list[list[int]]:
+        questions = AskedQuestions(connection, together)
+        rows = [questions.ask(decision) for decision in together]
+        questions.store(AskedTimes(), NOW_MS)
+        return rows
+
+    one, two = database.write(store)[:2]
+    assert database.write(store) == [one, two, one[:1]]
+    assert one[0] == one[1] != two[0]
+    found = wordings.latest("default", "topic")
+    assert found is not None and found.digest == second.digest
+
+
+def test_when_a_question_was_asked_is_written_once_a_minute(database: Database) -> None:
+    times = AskedTimes()
+
+    def ask(connection: sqlite3.Connection, now_ms: int, known: AskedTimes) -> int | None:
+        questions = AskedQuestions(connection, [record()])
+        questions.ask(record())
+        questions.store(known, now_ms)
+        rows = connection.execute("SELECT last_at FROM asked").fetchall()
+        return rows[0][0] if rows else None
+
+    late_ms, later_ms = NOW_MS + NOTED_EVERY_MS, NOW_MS + NOTED_EVERY_MS + 1
+    for known in (times, AskedTimes()):
+        assert database.write(lambda one, known=known: ask(one, NOW_MS, known)) == NOW_MS
+        assert database.write(lambda one, known=known: ask(one, late_ms, known)) == NOW_MS
+    assert database.write(lambda one: ask(one, later_ms, times)) == later_ms
+    # Another process, whose clock is behind.
+    assert database.write(lambda one: ask(one, NOW_MS, AskedTimes())) == NOW_MS
