@@ -14,16 +14,10 @@ from collections.abc import Callable, Iterator
 from svc import processor_time
 from svc.deadline import Deadline
 from svc.errors import RateLimited, Timeout
-from svc.rests import Company, Rests
+from svc.rests import Rests
 
 # After its turn a key waits this many times what the turn took of the processor.
 PAUSE = 3.0
-
-# A key makes pauses for paced work as long as another key asked for something so many seconds ago.
-SHARED_S = 60.0
-
-# Paced work that has begun goes on at once while its key's pauses come to so many seconds at most.
-LENIENCE_S = 0.15
 
 # The seconds between two looks of who waits for a turn at whether it is still wanted.
 LOOK_S = 0.5
@@ -98,47 +92,6 @@ class FreeSeconds:
             return free_s
 
 
-class _Paced:
-    """A block of paced work; every request has one, and a generator would take twice as long."""
-
-    __slots__ = ("_began", "_booked_s", "_deadline", "_key_id", "_lock", "_own_s", "_work")
-
-    def __init__(self, work: CostlyWork, key_id: str, deadline: Deadline) -> None:
-        self._work, self._key_id, self._deadline = work, key_id, deadline
-        self._lock, self._booked_s, self._own_s = threading.Lock(), 0.0, 0.0
-
-    def __enter__(self) -> None:
-        self._began = self._work.begin(self._key_id, self._deadline)
-        self._deadline.effort.pause_s = self._pause_s
-        # Also once the request is over, since calls that were cut off end after it.
-        self._deadline.effort.noted = self._book
-        self._deadline.effort.own_noted = self._book_own
-
-    def __exit__(self, *_: object) -> None:
-        self._book_own()
-
-    def _book_own(self) -> None:
-        """In the request's own thread: the same with what this has taken until now."""
-        self._own_s = self._work.processor() - self._began
-        self._book()
-
-    def _pause_s(self) -> float:
-        """Seconds for which the request's next call waits, after what its calls have taken."""
-        self._book()
-        return self._work.pause_s(self._key_id)
-
-    def _book(self) -> None:
-        """Have the key pause for what the request took since this was last done.
-
-        The seconds of its own thread are known when that says so, and at its end.
-        """
-        worked_s = self._own_s + self._deadline.effort.worked_s
-        with self._lock:
-            noticed_s = max(self._booked_s, worked_s - self._work.unnoticed_s)
-            new_s, self._booked_s = noticed_s - self._booked_s, noticed_s
-        self._work.book(self._key_id, new_s)
-
-
 class CostlyWork:
     """The turns of this process for one kind of work."""
 
@@ -152,19 +105,17 @@ class CostlyWork:
         unnoticed_s: float = 0.0,
         rests: Rests | None = None,
         free: FreeSeconds | None = None,
-        company: Company | None = None,
     ) -> None:
         """Work of at most the size `small` costs too little to wait.
 
         After its turn a key waits `pause` times what it took, but for the first `unnoticed_s`
         seconds of it, as far as they are `free`, where that counts; `rests` are those of other
-        kinds of work that it waits for too. `company` says whether a key is alone. The others give
-        seconds, and wait some while a deadline is not cancelled.
+        kinds of work that it waits for too. The others give seconds, and wait some while a deadline
+        is not cancelled.
         """
-        self._small, self._pause, self.unnoticed_s = small, pause, unnoticed_s
-        self.processor, self._clock, self._sleep = processor, clock, sleep
+        self._small, self._pause, self._unnoticed_s = small, pause, unnoticed_s
+        self._processor, self._clock, self._sleep = processor, clock, sleep
         self._rests, self._free = Rests() if rests is None else rests, free
-        self.company = company or Company(clock)
         self._turns: dict[str | None, threading.Lock] = {}
 
     def turn(
@@ -187,39 +138,9 @@ class CostlyWork:
         small = size <= self._small or key_id is None
         return _NO_TURN if small else self._resting(key_id, deadline, unnoticed_s)
 
-    def paced(
-        self, key_id: str | None, deadline: Deadline
-    ) -> contextlib.AbstractContextManager[None]:
-        """What is done for the request in the block costs pauses as a turn does, but needs no turn.
-
-        Any number of threads of a key do such work at once, as it may wait for others; a key that
-        is alone makes no pauses. Raises `Timeout` where the pause lasts beyond the deadline.
-        """
-        return _NO_TURN if key_id is None else _Paced(self, key_id, deadline)
-
-    def begin(self, key_id: str, deadline: Deadline) -> float:
-        """Wait while the key has a pause; where the thread's processor time begins, in seconds.
-
-        `Timeout` is raised where the pause lasts beyond the deadline.
-        """
-        self.company.came(key_id)
-        if self._rests.until(key_id) > self._clock():
-            with self._turn(key_id, deadline):
-                pass
-        return self.processor()
-
-    def book(self, key_id: str, noticed_s: float) -> None:
-        """Have the key pause for so much of its paced work, unless it is alone."""
-        if self.company.away_s(key_id) < SHARED_S:
-            self._rest(key_id, noticed_s)
-
-    def pause_s(self, key_id: str) -> float:
-        """Seconds for which paced work that has begun waits before it goes on."""
-        return max(0.0, self._rests.until(key_id) - self._clock() - LENIENCE_S)
-
     def _worked_s(self, deadline: Deadline) -> float:
         """Seconds of a processor that this thread took, with what others took for the request."""
-        return self.processor() + deadline.effort.worked_s
+        return self._processor() + deadline.effort.worked_s
 
     @contextlib.contextmanager
     def _resting(
@@ -241,13 +162,13 @@ class CostlyWork:
                 yield
             finally:
                 worked_s = self._worked_s(deadline) - began
-                self._rest(key_id, worked_s - self._unnoticed_s(key_id, worked_s))
+                self._rest(key_id, worked_s - self._free_s(key_id, worked_s))
 
-    def _unnoticed_s(self, key_id: str | None, worked_s: float) -> float:
+    def _free_s(self, key_id: str | None, worked_s: float) -> float:
         """The seconds of a turn after which its key makes no pause."""
         if self._free is None or key_id is None:
-            return self.unnoticed_s
-        return self._free.take(key_id, min(worked_s, self.unnoticed_s))
+            return self._unnoticed_s
+        return self._free.take(key_id, min(worked_s, self._unnoticed_s))
 
     def _pause_for(self, key_id: str | None, deadline: Deadline) -> None:
         """Wait while the key pauses, also for what other work takes meanwhile."""

@@ -34,9 +34,13 @@ class Work(Enum):
     def at_once(self) -> int:
         """How many processes do it side by side, at most.
 
-        One at a time changes what is stored.
+        One at a time changes what is stored. Half of the processors answer, as a key has more than
+        half of each.
         """
-        return 1 if self is Work.STORED else processors.usable()
+        if self is Work.STORED:
+            return 1
+        usable = processors.usable()
+        return max(1, usable // 2) if self is Work.ANSWERS else usable
 
 
 class SharedRests:
@@ -108,7 +112,9 @@ class Rests:
     A key that mixes several kinds of work takes no more of a processor than one with a single kind.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lenience_s: float = 0.0) -> None:
+        """A pause ends so many seconds early."""
+        self._lenience_s = lenience_s
         self._until: dict[str, float] = {}
         self._booking = threading.Lock()
         # Those of all processes, once a server shares them. Their clock is the system's.
@@ -118,8 +124,10 @@ class Rests:
         """When the key's next work may begin; callers without a key never pause."""
         if key_id is None:
             return 0.0
-        own = self._until.get(key_id, 0.0)
-        return own if self.shared is None else max(own, self.shared.until(key_id))
+        until = self._until.get(key_id, 0.0)
+        if self.shared is not None:
+            until = max(until, self.shared.until(key_id))
+        return until - self._lenience_s
 
     def add(self, key_id: str, now: float, seconds: float) -> None:
         """Have the key pause for so long after its pauses of before."""

@@ -9,16 +9,7 @@ import time
 
 import pytest
 
-from svc.costly import (
-    FREE_BACK,
-    FREE_S,
-    LENIENCE_S,
-    PAUSE,
-    SHARED_S,
-    CostlyWork,
-    FreeSeconds,
-    Places,
-)
+from svc.costly import FREE_BACK, FREE_S, PAUSE, CostlyWork, FreeSeconds, Places
 from svc.deadline import Deadline
 from svc.errors import RateLimited, Timeout
 from svc.rests import Rests
@@ -192,147 +183,6 @@ def test_what_follows_small_work_or_comes_without_a_key_costs_none(
     assert machine.pauses == [0.0]
 
 
-def pace(machine: Machine, key_id: str | None = "one") -> None:
-    """Work that takes `COST_S` and needs no turn."""
-    with machine.work.paced(key_id, machine.deadline()):
-        machine.now += COST_S
-        machine.used += COST_S
-
-
-def test_what_needs_no_turn_costs_pauses_too(machine: Machine) -> None:
-    pace(machine, "other")
-    pace(machine)
-    pace(machine)
-    machine.now += PAUSE * COST_S + 0.01
-    pace(machine)
-    assert machine.pauses == [pytest.approx(PAUSE * COST_S)]
-
-
-def test_what_other_threads_do_for_a_request_costs_pauses_too(machine: Machine) -> None:
-    pace(machine, "other")
-    deadline = machine.deadline()
-    times = iter([5.0, 5.0 + COST_S])
-    with machine.work.paced("one", deadline), deadline.branch().effort.counted(lambda: next(times)):
-        machine.pauses.clear()
-    pace(machine)
-    assert machine.pauses == [pytest.approx(PAUSE * COST_S)]
-
-
-def test_what_other_threads_do_for_a_request_that_is_over_costs_pauses_too(
-    machine: Machine,
-) -> None:
-    """The caller has left, or another model was faster."""
-    pace(machine, "other")
-    deadline = machine.deadline()
-    times = iter([5.0, 5.0 + COST_S])
-    with contextlib.ExitStack() as late:
-        with machine.work.paced("one", deadline):
-            late.enter_context(deadline.branch().effort.counted(lambda: next(times)))
-            machine.used += COST_S
-        machine.pauses.clear()
-    pace(machine)
-    assert machine.pauses == [pytest.approx(PAUSE * 2 * COST_S)]
-
-
-def test_what_comes_without_a_key_is_not_paced(machine: Machine) -> None:
-    pace(machine, None)
-    pace(machine, None)
-    assert machine.pauses == []
-
-
-def test_a_key_that_is_alone_is_not_paced(machine: Machine) -> None:
-    pace(machine)
-    pace(machine)
-    assert machine.pauses == []
-
-
-def test_a_key_is_alone_again_once_others_have_had_no_work_for_some_time(machine: Machine) -> None:
-    pace(machine, "other")
-    machine.now += SHARED_S
-    pace(machine)
-    pace(machine)
-    assert machine.pauses == []
-
-
-def test_a_key_is_not_alone_while_another_goes_on_beside_its_long_request(machine: Machine) -> None:
-    with machine.work.paced("one", machine.deadline()):
-        for _ in range(3):
-            machine.now += SHARED_S / 2
-            pace(machine, "other")
-        machine.used += COST_S
-        machine.pauses.clear()
-    machine.now -= COST_S
-    pace(machine)
-    assert machine.pauses == [pytest.approx(PAUSE * 4 * COST_S + COST_S)]
-
-
-def calls_of(machine: Machine, deadline: Deadline, seconds: float) -> float:
-    """Another thread works so long for a request; the pause before the request's next call."""
-    times = iter([0.0, seconds])
-    with deadline.effort.counted(lambda: next(times)):
-        pass
-    return deadline.effort.pause_s()
-
-
-def test_a_request_that_goes_on_pauses_before_its_next_call(machine: Machine) -> None:
-    pace(machine, "other")
-    deadline = machine.deadline()
-    with machine.work.paced("one", deadline):
-        assert calls_of(machine, deadline, COST_S) == pytest.approx(PAUSE * COST_S - LENIENCE_S)
-
-
-def test_calls_of_many_requests_of_a_key_wait_one_after_the_other(machine: Machine) -> None:
-    pace(machine, "other")
-    deadlines = [machine.deadline() for _ in range(3)]
-    with contextlib.ExitStack() as requests:
-        for deadline in deadlines:
-            requests.enter_context(machine.work.paced("one", deadline))
-        waits = [calls_of(machine, deadline, COST_S) for deadline in deadlines]
-    assert waits == pytest.approx([n * PAUSE * COST_S - LENIENCE_S for n in (1, 2, 3)])
-
-
-def test_what_a_request_has_paused_for_is_not_paused_for_again_at_its_end(machine: Machine) -> None:
-    pace(machine, "other")
-    deadline = machine.deadline()
-    with machine.work.paced("one", deadline):
-        before = calls_of(machine, deadline, COST_S)
-        assert calls_of(machine, deadline, 0.0) == before
-    assert machine.work.pause_s("one") == before
-
-
-def test_a_request_with_little_work_makes_its_calls_at_once(machine: Machine) -> None:
-    pace(machine, "other")
-    deadline = machine.deadline()
-    with machine.work.paced("one", deadline):
-        assert calls_of(machine, deadline, LENIENCE_S / PAUSE) == 0.0
-
-
-def test_a_request_of_a_key_that_is_alone_makes_its_calls_at_once(machine: Machine) -> None:
-    deadline = machine.deadline()
-    with machine.work.paced("one", deadline):
-        assert calls_of(machine, deadline, COST_S) == 0.0
-
-
-@pytest.mark.parametrize("unnoticed", [0.25, 1.0])
-def test_what_is_paced_and_not_noticed_costs_no_pause(machine: Machine, unnoticed: float) -> None:
-    clock, processor = (lambda: machine.now), (lambda: machine.used)
-    machine.work = CostlyWork(
-        SMALL, processor, clock, machine.sleep, unnoticed_s=unnoticed * COST_S
-    )
-    pace(machine, "other")
-    pace(machine)
-    machine.do("one")
-    assert machine.pauses == [pytest.approx(PAUSE * (1 - unnoticed) * COST_S)]
-
-
-def test_what_is_paced_is_done_at_once_unless_a_pause_is_on(machine: Machine) -> None:
-    pace(machine, "other")
-    with machine.work.paced("one", Deadline(60.0)):
-        pace(machine)
-    with pytest.raises(Timeout), machine.work.paced("one", Deadline(0.0)):
-        pass
-
-
 def test_who_does_not_wait_for_a_place_is_told_when_to_come_again() -> None:
     places = Places(2)
     with places.place_now("one", "things"), places.place_now("one", "things"):
@@ -375,16 +225,3 @@ def test_what_is_free_comes_back_with_time() -> None:
     assert free.take("a", 0.15) == pytest.approx(FREE_BACK)
     now += 1_000.0
     assert free.take("a", 10.0) == pytest.approx(FREE_S)
-
-
-def test_what_the_own_thread_of_a_request_took_counts_before_its_end(machine: Machine) -> None:
-    """Twenty requests that came at once had made no pause before the first of them ended."""
-    pace(machine, "other")
-    deadline = machine.deadline()
-    with machine.work.paced("one", deadline):
-        machine.used += COST_S
-        assert machine.work.pause_s("one") == 0.0
-        deadline.effort.own_noted()
-        assert machine.work.pause_s("one") == pytest.approx(PAUSE * COST_S - LENIENCE_S)
-    # Nothing counts twice.
-    assert machine.work.pause_s("one") == pytest.approx(PAUSE * COST_S - LENIENCE_S)

@@ -31,6 +31,7 @@ LEVELS = (
         "memo",
         "meter",
         "names",
+        "pacing",
         "phrases",
         "pins",
         "processor_time",

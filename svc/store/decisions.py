@@ -21,6 +21,7 @@ from svc.store import (
     kept_answers,
     places,
     project_sums,
+    question_versions,
     shown,
     weeks,
 )
@@ -46,7 +47,6 @@ from svc.store.project_sizes import (
     asked_bytes,
     full,
 )
-from svc.store.question_versions import AskedQuestions, AskedTimes
 from svc.store.rows import insert
 
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
@@ -177,7 +177,7 @@ class Decisions(AuditPages):
         self._clock = clock
         self._contents = Contents()
         self._names, self._tops = activity.names(), weeks.tops()
-        self._asked = AskedTimes()
+        self._asked = question_versions.AskedTimes()
         # The five minutes of the last decision of this process, and whether all sums that were old
         # then are deleted.
         self._span, self._swept = 0, False
@@ -267,7 +267,7 @@ class Decisions(AuditPages):
         last_seq, last_id = places.last_place(connection)
         following = ids.following(last_id, created_at, len(items))
         room = Room(connection)
-        asked = AskedQuestions(connection, (item.decision for item in items))
+        asked = question_versions.AskedQuestions(connection, (item.decision for item in items))
         ulids: list[bytes | None] = []
         rows: list[_Columns] = []
         stored: list[_Stored] = []
@@ -326,7 +326,9 @@ class Decisions(AuditPages):
                     self._contents.note(item.digest, seq, ulid)
 
 
-def _takes(asked: AskedQuestions, room: Room, item: _Item, texts: tuple[str, str]) -> bool:
+def _takes(
+    asked: question_versions.AskedQuestions, room: Room, item: _Item, texts: tuple[str, str]
+) -> bool:
     """Whether the decision fits into the room of its project, which is then taken."""
     decision, row_id = item.decision, None
     row_bytes = ROW_BYTES + QUESTION_BYTES * len(decision.questions)
@@ -339,7 +341,7 @@ def _takes(asked: AskedQuestions, room: Room, item: _Item, texts: tuple[str, str
     return room.takes(decision.project, *texts, *others, row_bytes=row_bytes)
 
 
-def _brought(asked: AskedQuestions, decision: Decision) -> int:
+def _brought(asked: question_versions.AskedQuestions, decision: Decision) -> int:
     """The bytes of those wordings and keys of the decision's questions that are not stored yet."""
     wordings, keys = asked.brought(decision)
     return sum(len(one.encode()) + WORDING_ROW_BYTES for one in wordings) + sum(

@@ -22,6 +22,7 @@ from svc.costly import CostlyWork, FreeSeconds, Places
 from svc.deadline import Deadline
 from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
+from svc.pacing import Pacing
 from svc.rests import Company, Rests, SharedRests, Work
 from svc.schemas import load
 from svc.shares import Shares
@@ -65,6 +66,9 @@ UNNOTICED_S = 0.02
 # for more of them only beside other keys.
 USUAL_S = 0.005
 
+# How far a key may be ahead of what it has of a processor, in seconds.
+LENIENCE_S = 0.15
+
 # The bytes of a body that is read at once, beside others of its key.
 TINY_BYTES = 4_096
 
@@ -72,7 +76,7 @@ _NO_PLACE = nullcontext()
 _arriving: dict[str | None, Shares] = {}
 _bodies = Shares(limits.BODIES_BYTES)
 # The pauses of keys, which count for all work of a kind.
-RESTS = {work: Rests() for work in Work}
+RESTS = {work: Rests(LENIENCE_S if work is Work.ANSWERS else 0.0) for work in Work}
 RESTS_OF_STORED = RESTS[Work.STORED]
 _reading = CostlyWork(SMALL_BYTES, rests=RESTS[Work.BODIES])
 _holding = CostlyWork(SMALL_BYTES, rests=RESTS[Work.HELD])
@@ -80,7 +84,7 @@ _holding = CostlyWork(SMALL_BYTES, rests=RESTS[Work.HELD])
 # computes at a time in any case; beside other keys each after the pauses of those before. Others do
 # not wait behind dozens of its threads.
 _loading = CostlyWork(TINY_BYTES, pause=0.0, rests=RESTS[Work.ANSWERS])
-_answering = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS[Work.ANSWERS])
+_answering = Pacing(RESTS[Work.ANSWERS], USUAL_S)
 # What keys take unnoticed for pages and reports.
 FREE = FreeSeconds()
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S, rests=RESTS_OF_STORED, free=FREE)

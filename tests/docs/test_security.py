@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc import limits, ratelimit
+from svc import limits, pacing, ratelimit
 from svc.engine import ask, cache, reply
 from svc.providers import streams
 from svc.providers.redaction import MESSAGE_WORK, WORK_A_SECOND
@@ -14,6 +14,7 @@ from svc.server import refusals
 from svc.server.request_reading import HEAD_BYTES, HEAD_LINES, PIECE_BYTES, PIECE_PAUSE_S
 from svc.store import writer
 from svc.store.label_records import BYTES_A_CHAR
+from svc.web import decorators
 from svc.web.decorators import ARRIVING_BYTES
 
 ROOT = Path(__file__).parents[2]
@@ -103,6 +104,10 @@ SAID = {
     "a worker remembers {:,}": limits.FITS_REMEMBERED,
     "Where that takes over {:g} s, leaves": cache.PATIENCE_S,
     "At most {} model calls a request": limits.MODEL_CALLS,
+    "a key has {} of a processor for them in each worker": pacing.SHARE,
+    "over all workers {} of half of the processors": pacing.SHARE,
+    "what one took beyond {:g} ms, in whichever threads": 1_000 * decorators.USUAL_S,
+    "once the key is {} s ahead of what it has": decorators.LENIENCE_S,
     "({} jobs a key,": limits.JOBS_OPEN,
 }
 

@@ -1,0 +1,129 @@
+"""Paced work of an API key: what its requests do side by side, as they may wait for others.
+
+A key that is alone has the whole of each worker. In the company of others it has a share of one
+processor that is less than the whole, so that a small request finds room at any time, but more than
+half, so that a key which needs no more than that waits for nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+
+from svc import processor_time
+from svc.costly import CostlyWork
+from svc.deadline import Deadline
+from svc.rests import Company, Rests
+
+# What a key has of a processor in company.
+SHARE = 0.6
+
+# A key is in company as long as another one asked for something so many seconds ago.
+SHARED_S = 600.0
+
+# For callers without a key, who are everybody.
+_UNPACED = contextlib.nullcontext()
+
+
+class Pacing:
+    """Has each key pause for what its paced work takes beyond its share.
+
+    Work of `w` seconds uses up `w / SHARE` seconds from when it began, and the key's next waits
+    until they are over, but for the lenience of its rests: the generic cell rate algorithm, ITU-T
+    I.371.
+    """
+
+    def __init__(
+        self,
+        rests: Rests,
+        unnoticed_s: float = 0.0,
+        company: Company | None = None,
+        processor: Callable[[], float] = processor_time.used_s,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[Deadline, float], None] = Deadline.pause,
+    ) -> None:
+        """The first `unnoticed_s` seconds of each request do not count.
+
+        `company` says whether a key is alone. The others give seconds, and wait some while a
+        deadline is not cancelled.
+        """
+        self._rests, self._unnoticed_s = rests, unnoticed_s
+        self.company = company or Company(clock)
+        self.processor, self._clock = processor, clock
+        self._turns = CostlyWork(0, processor, clock, sleep, pause=0.0, rests=rests)
+
+    def paced(
+        self, key_id: str | None, deadline: Deadline
+    ) -> contextlib.AbstractContextManager[None]:
+        """What is done for the request in the block counts; it begins after the key's pauses.
+
+        Raises `Timeout` where these last beyond the deadline.
+        """
+        return _UNPACED if key_id is None else _Paced(self, key_id, deadline)
+
+    def begin(self, key_id: str, deadline: Deadline) -> float:
+        """Wait while the key has a pause; where the thread's processor time begins, in seconds.
+
+        `Timeout` is raised where the pause lasts beyond the deadline.
+        """
+        self.company.came(key_id)
+        if self.pause_s(key_id) > 0:
+            with self._turns.turn(key_id, 1, deadline):
+                pass
+        return self.processor()
+
+    def noticed_s(self, worked_s: float) -> float:
+        """What counts of so many seconds that one request took."""
+        return max(0.0, worked_s - self._unnoticed_s)
+
+    def book(self, key_id: str, worked_s: float) -> None:
+        """Count so much that was done until now, unless the key is alone."""
+        if worked_s > 0 and self.company.away_s(key_id) < SHARED_S:
+            self._rests.add(key_id, self._clock() - worked_s, worked_s / SHARE)
+
+    def pause_s(self, key_id: str) -> float:
+        """Seconds for which the key's next work waits."""
+        return max(0.0, self._rests.until(key_id) - self._clock())
+
+
+class _Paced:
+    """A block of paced work; every request has one, and a generator would take twice as long."""
+
+    __slots__ = ("_began", "_booked_s", "_deadline", "_key_id", "_lock", "_own_s", "_pacing")
+
+    def __init__(self, pacing: Pacing, key_id: str, deadline: Deadline) -> None:
+        self._pacing, self._key_id, self._deadline = pacing, key_id, deadline
+        self._lock, self._booked_s, self._own_s = threading.Lock(), 0.0, 0.0
+
+    def __enter__(self) -> None:
+        self._began = self._pacing.begin(self._key_id, self._deadline)
+        self._deadline.effort.pause_s = self._pause_s
+        # Also once the request is over, since calls that were cut off end after it.
+        self._deadline.effort.noted = self._book
+        self._deadline.effort.own_noted = self._book_own
+
+    def __exit__(self, *_: object) -> None:
+        self._book_own()
+
+    def _book_own(self) -> None:
+        """In the request's own thread: the same with what this has taken until now."""
+        self._own_s = self._pacing.processor() - self._began
+        self._book()
+
+    def _pause_s(self) -> float:
+        """Seconds for which the request's next call waits, after what its calls have taken."""
+        self._book()
+        return self._pacing.pause_s(self._key_id)
+
+    def _book(self) -> None:
+        """Have the key pause for what the request took since this was last done.
+
+        The seconds of its own thread are known when that says so, and at its end.
+        """
+        worked_s = self._own_s + self._deadline.effort.worked_s
+        with self._lock:
+            noticed_s = max(self._booked_s, self._pacing.noticed_s(worked_s))
+            new_s, self._booked_s = noticed_s - self._booked_s, noticed_s
+        self._pacing.book(self._key_id, new_s)

@@ -1,0 +1,189 @@
+"""What a key has of a processor, alone and in company."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from svc.deadline import Deadline
+from svc.errors import Timeout
+from svc.pacing import SHARE, SHARED_S, Pacing
+from svc.rests import Rests
+
+COST_S, LENIENCE_S = 0.3, 0.1
+
+# For how long work of `COST_S` has others of its key wait, from when it has ended.
+PAUSE_S = COST_S / SHARE - COST_S - LENIENCE_S
+
+
+class Machine:
+    """A clock, the processor time of the thread, and the pauses that were made."""
+
+    def __init__(self, unnoticed_s: float = 0.0) -> None:
+        self.now, self.used = 1_000.0, 0.0
+        self.pauses: list[float] = []
+        clocks = (lambda: self.used, lambda: self.now, self.sleep)
+        self.pacing = Pacing(Rests(LENIENCE_S), unnoticed_s, None, *clocks)
+
+    def deadline(self, within_s: float = 60.0) -> Deadline:
+        return Deadline(within_s, lambda: self.now)
+
+    def sleep(self, _: Deadline, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+    def work(self, seconds: float = COST_S) -> None:
+        """In the thread of a request."""
+        self.now += seconds
+        self.used += seconds
+
+    def do(self, key_id: str | None = "one", seconds: float = COST_S) -> None:
+        """A request that takes so long."""
+        with self.pacing.paced(key_id, self.deadline()):
+            self.work(seconds)
+
+    def pause_s(self) -> float:
+        return self.pacing.pause_s("one")
+
+    def pause_of_call(self, deadline: Deadline, seconds: float) -> float:
+        """Another thread works so long for a request; the pause before the request's next call."""
+        self.now += seconds
+        times = iter([0.0, seconds])
+        with deadline.effort.counted(lambda: next(times)):
+            pass
+        return deadline.effort.pause_s()
+
+
+@pytest.fixture
+def machine() -> Machine:
+    """Of two keys that take turns at being the last."""
+    machine = Machine()
+    machine.do("other", 0.0)
+    return machine
+
+
+def test_a_key_pauses_for_what_it_took_beyond_its_share(machine: Machine) -> None:
+    machine.do()
+    machine.do()
+    assert machine.pauses == [pytest.approx(PAUSE_S)]
+
+
+def test_a_key_that_takes_no_more_than_its_share_makes_no_pause(machine: Machine) -> None:
+    """Beside a single small request it had made pauses of three times what it took."""
+    for _ in range(100):
+        machine.do()
+        machine.now += COST_S / SHARE - COST_S
+    assert machine.pauses == []
+
+
+def test_a_key_has_its_share_in_the_long_run(machine: Machine) -> None:
+    began, requests = machine.now, 100
+    for _ in range(requests):
+        machine.do()
+    took_s = machine.now - began
+    assert requests * COST_S / took_s == pytest.approx(SHARE, rel=0.01)
+
+
+def test_another_key_makes_no_pause_for_it(machine: Machine) -> None:
+    machine.do()
+    machine.do("other")
+    assert machine.pauses == []
+
+
+def test_callers_without_a_key_are_not_paced(machine: Machine) -> None:
+    machine.do(None)
+    machine.do(None)
+    assert machine.pauses == []
+
+
+def test_a_key_that_is_alone_is_not_paced() -> None:
+    machine = Machine()
+    machine.do()
+    machine.do()
+    assert machine.pauses == []
+
+
+def test_a_key_is_alone_again_once_others_have_asked_for_nothing_for_some_time(
+    machine: Machine,
+) -> None:
+    machine.now += SHARED_S
+    machine.do()
+    machine.do()
+    assert machine.pauses == []
+
+
+def test_a_key_is_not_alone_while_another_goes_on_beside_its_long_request(machine: Machine) -> None:
+    with machine.pacing.paced("one", machine.deadline()):
+        for _ in range(3):
+            machine.now += SHARED_S / 2
+            machine.do("other", 0.0)
+        machine.work()
+    assert machine.pause_s() == pytest.approx(PAUSE_S)
+
+
+def test_what_other_threads_do_for_a_request_counts(machine: Machine) -> None:
+    deadline = machine.deadline()
+    with machine.pacing.paced("one", deadline):
+        assert machine.pause_of_call(deadline.branch(), COST_S) == pytest.approx(PAUSE_S)
+
+
+def test_what_other_threads_do_for_a_request_that_is_over_counts(machine: Machine) -> None:
+    """The caller has left, or another model was faster."""
+    deadline = machine.deadline()
+    times = iter([5.0, 5.0 + COST_S])
+    with contextlib.ExitStack() as late:
+        with machine.pacing.paced("one", deadline):
+            late.enter_context(deadline.branch().effort.counted(lambda: next(times)))
+            machine.work()
+        assert machine.pause_s() == pytest.approx(PAUSE_S)
+    assert machine.pause_s() == pytest.approx(PAUSE_S + COST_S / SHARE)
+
+
+def test_calls_of_many_requests_of_a_key_wait_one_after_the_other(machine: Machine) -> None:
+    deadlines = [machine.deadline() for _ in range(3)]
+    with contextlib.ExitStack() as requests:
+        for deadline in deadlines:
+            requests.enter_context(machine.pacing.paced("one", deadline))
+        waits = [machine.pause_of_call(deadline, COST_S) for deadline in deadlines]
+    one_s = COST_S / SHARE - COST_S
+    assert waits == pytest.approx([number * one_s - LENIENCE_S for number in (1, 2, 3)])
+
+
+def test_nothing_counts_twice(machine: Machine) -> None:
+    """What the own thread of a request took counts once that says so, and not again at its end.
+
+    Twenty requests that came at once had made no pause before the first of them ended.
+    """
+    deadline = machine.deadline()
+    with machine.pacing.paced("one", deadline):
+        machine.work()
+        assert machine.pause_s() == 0.0
+        deadline.effort.own_noted()
+        assert machine.pause_s() == pytest.approx(PAUSE_S)
+        assert deadline.effort.pause_s() == pytest.approx(PAUSE_S)
+    assert machine.pause_s() == pytest.approx(PAUSE_S)
+
+
+def test_a_request_of_a_key_that_is_alone_makes_its_calls_at_once() -> None:
+    machine = Machine()
+    deadline = machine.deadline()
+    with machine.pacing.paced("one", deadline):
+        assert machine.pause_of_call(deadline, COST_S) == 0.0
+
+
+@pytest.mark.parametrize("unnoticed_s", [0.1, 1.0])
+def test_the_first_of_what_a_request_takes_does_not_count(unnoticed_s: float) -> None:
+    machine = Machine(unnoticed_s)
+    machine.do("other", 0.0)
+    machine.do()
+    noticed_s = max(0.0, COST_S - unnoticed_s)
+    pause_s = noticed_s / SHARE - noticed_s - LENIENCE_S
+    assert machine.pause_s() == pytest.approx(max(0.0, pause_s))
+
+
+def test_a_pause_never_lasts_beyond_the_deadline(machine: Machine) -> None:
+    machine.do(seconds=10.0)
+    with pytest.raises(Timeout), machine.pacing.paced("one", machine.deadline(0.5)):
+        pass
+    assert machine.pauses == [pytest.approx(0.5)]
