@@ -1,8 +1,7 @@
 """Paced work of an API key: what its requests do side by side, as they may wait for others.
 
-A key that is alone has the whole of each worker. In the company of others it has a share of one
-processor that is less than the whole, so that a small request finds room at any time, but more than
-half, so that a key which needs no more than that waits for nobody.
+A key that is alone has the whole of each worker. In the company of others it has half, so that a
+small request finds room at any time, and a key that needs no more than that waits for nobody.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from svc.deadline import Deadline
 from svc.rests import Company, Rests
 
 # What a key has of a processor in company.
-SHARE = 0.6
+SHARE = 0.5
 
 # A key is in company as long as another one asked for something so many seconds ago.
 SHARED_S = 600.0

@@ -34,8 +34,8 @@ class Work(Enum):
     def at_once(self) -> int:
         """How many processes do it side by side, at most.
 
-        One at a time changes what is stored. Half of the processors answer, as a key has more than
-        half of each.
+        One at a time changes what is stored. Half of the processors answer, as two of them often
+        are one core, and others are to find room on it.
         """
         if self is Work.STORED:
             return 1

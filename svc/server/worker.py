@@ -60,8 +60,8 @@ HEAD_S = 10.0
 NEXT_REQUEST_MS = 10
 
 # How long a thread that computes may go on while others wait for the interpreter. A small request
-# waits for it two dozen times; with the usual 5 ms it took 50 ms beside one whose replies are long.
-SWITCH_S = 0.0005
+# waits for it a dozen times; with the usual 5 ms it took 50 ms beside one whose replies are long.
+SWITCH_S = 0.001
 
 # The statuses of who looks at the server: all is well, or it is not ready.
 _LOOKS = ("200", "503")
