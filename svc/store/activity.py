@@ -21,7 +21,7 @@ from svc.records import Decision, Source
 from svc.store.database import Database
 from svc.store.errors import TooManySums
 from svc.store.kept_names import NAME_CHARS, OTHERS, Names
-from svc.store.rows import insert
+from svc.store.rows import execute
 
 
 class Spans(IntEnum):
@@ -208,7 +208,7 @@ def _write(connection: sqlite3.Connection, now_ms: int, names: Names, sums: _Sum
         kept = zip(names.of(connection, day, named), named.values(), strict=True)
         rows += [(by, project, name, *_values(one)) for name, one in kept]
     starts = [(int(span), now // span * span) for span in Spans]
-    insert(connection, _ADD, [(*start, *row) for start in starts for row in rows])
+    execute(connection, _ADD, [(*start, *row) for start in starts for row in rows])
 
 
 def forget_old(connection: sqlite3.Connection, now_ms: int, most: int) -> bool:

@@ -47,7 +47,7 @@ from svc.store.project_sizes import (
     asked_bytes,
     full,
 )
-from svc.store.rows import insert
+from svc.store.rows import execute
 
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
 
@@ -283,7 +283,7 @@ class Decisions(AuditPages):
                 ours = (seq, ulid, created_at, _json(question_ids), same_as)
                 rows.append((*ours, *item.facts, *texts, item.images, item.tags))
         asked.store(self._asked, created_at)
-        insert(connection, _INSERT, rows)
+        execute(connection, _INSERT, rows)
         jobs.answered(connection, created_at, filter(None, (one.of_job for one in stored)))
         if kept := list(filter(None, (one.kept for one in stored))):
             kept_answers.keep(connection, kept, created_at)

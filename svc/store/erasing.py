@@ -91,7 +91,7 @@ def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = 
     numbers.note_last(connection, Numbered.LABELS)
     for count, project, digest in connection.execute(_LABELS, (these,)).fetchall():
         connection.execute(_FEWER, (count, project, digest))
-        add_labels(connection, project, -count)
+        add_labels(connection, {project: -count})
     _free(connection, these)
     for (project,) in connection.execute(_SETTLE_ROWS, (these, DELETED_ROW)).fetchall():
         free(connection, project, -DELETED_ROW_BYTES)

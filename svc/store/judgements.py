@@ -17,23 +17,26 @@ from svc import limits
 from svc.store import ids
 from svc.store.database import Database
 from svc.store.review import Wording, give_back
+from svc.store.rows import execute
 
 _ADD = (
+    "WITH given (seq, key, project, question_id, reviewer, label, at) AS (VALUES {}) "
     "INSERT INTO judgements "
     "(decision_seq, key, project, question_id, reviewer, label, created_at) "
-    "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 "
     # It may have been deleted since it was read.
-    "WHERE EXISTS (SELECT 1 FROM decisions WHERE seq = ?1)"
+    "SELECT * FROM given WHERE EXISTS (SELECT 1 FROM decisions WHERE decisions.seq = given.seq)"
 )
 _TAKE_BACK = (
-    "DELETE FROM judgements "
-    "WHERE decision_seq = ? AND key = ? AND reviewer = ? AND label IS NOT NULL"
+    "WITH given (seq, key, reviewer) AS (VALUES {}) DELETE FROM judgements WHERE id IN "
+    "(SELECT id FROM given CROSS JOIN judgements AS said ON said.decision_seq = seq "
+    "AND said.key = given.key AND said.reviewer = given.reviewer WHERE label IS NOT NULL)"
 )
 # Labels and decisions given back are counted apart.
 _TRIM = (
-    "DELETE FROM judgements WHERE decision_seq = ?1 AND key = ?2 AND (label IS NULL) = ?3 "
-    "AND id <= (SELECT id FROM judgements WHERE decision_seq = ?1 AND key = ?2 "
-    "AND (label IS NULL) = ?3 ORDER BY id DESC LIMIT 1 OFFSET ?4)"
+    "WITH given (seq, key, back) AS (VALUES {}) DELETE FROM judgements WHERE id IN (SELECT id FROM "
+    "(SELECT id, row_number() OVER (PARTITION BY decision_seq, said.key ORDER BY id DESC) AS place "
+    "FROM given CROSS JOIN judgements AS said ON said.decision_seq = seq AND said.key = given.key "
+    f"WHERE (label IS NULL) = back) WHERE place > {limits.JUDGEMENTS_KEPT})"
 )
 _SKIPPED = (
     "SELECT count(*) FROM (SELECT DISTINCT decision_seq, key FROM judgements "
@@ -136,18 +139,17 @@ def add(connection: sqlite3.Connection, labels: Sequence[Sequence[Any]]) -> None
         # Taken out first, so that it stands behind those that were said meanwhile.
         last.pop((seq, key, reviewer), None)
         last[seq, key, reviewer] = said
-    connection.executemany(_TAKE_BACK, last)
-    connection.executemany(_ADD, last.values())
-    places = {(seq, key) for seq, key, _ in last}
-    connection.executemany(_TRIM, [(*place, False, limits.JUDGEMENTS_KEPT) for place in places])
+    execute(connection, _TAKE_BACK, [*last])
+    execute(connection, _ADD, [*last.values()])
+    execute(connection, _TRIM, sorted({(seq, key, False) for seq, key, _ in last}))
 
 
 def _skip(said: Sequence[Any], connection: sqlite3.Connection) -> bool:
     seq, key, _, _, reviewer, *_ = said
     had_it = give_back(connection, seq, key, reviewer)
     if had_it:
-        connection.execute(_ADD, said)
-        connection.execute(_TRIM, (seq, key, True, limits.JUDGEMENTS_KEPT))
+        execute(connection, _ADD, [said])
+        execute(connection, _TRIM, [(seq, key, True)])
     return had_it
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from svc import jsontext, limits
 from svc.store import judgements, project_sums, readings
@@ -27,7 +27,11 @@ from svc.store.label_records import (
 )
 from svc.store.numbers import Numbered, last_number
 from svc.store.review import LABELLED
+from svc.store.rows import execute, find
 from svc.terms import Sampling
+
+# Of how many questions at a time it is read what is known, as calibrators may be long.
+KNOWN_TOGETHER = 32
 
 # What is known of each place that got labels, and by how many its revision grew.
 _Stored = dict[Place, tuple[CalibrationState, int]]
@@ -37,34 +41,49 @@ _Packed = tuple[bytes, bytes | None]
 
 _LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools"
 _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
-_DROP = (
-    "DELETE FROM labels WHERE decision_seq = ? AND key = ? RETURNING coalesce(first_at, created_at)"
+# What there is at the place of a new label. Its decision may have been deleted since it was read.
+_THERE = (
+    "WITH given (number, seq, key) AS (VALUES {}) SELECT json_group_array(json_array(number, "
+    "decisions.created_at, labels.id, coalesce(first_at, labels.created_at), state, round, level)) "
+    "FROM given CROSS JOIN decisions USING (seq) "
+    "LEFT JOIN labels ON labels.decision_seq = seq AND labels.key = given.key "
+    "LEFT JOIN review_items ON review_items.decision_seq = seq AND review_items.key = given.key"
 )
+_DROP = "WITH given (id) AS (VALUES {}) DELETE FROM labels WHERE id IN given"
+# A decision that the review queue handed out was drawn with the chance of its level.
 _ADD = (
-    "INSERT INTO labels (id, decision_seq, key, project, question_id, label, truth, answered_by, "
-    "sampled, chance, created_at, review_round, doubt, p_true, confidence, correct, p, members, "
-    "first_at, decided_at) SELECT "
-    "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
-    # It may have been deleted since it was read.
-    "created_at FROM decisions WHERE seq = ?2"
+    "WITH given (id, decision_seq, key, project, question_id, label, truth, answered_by, sampled, "
+    "chance, created_at, round, level, p_true, confidence, correct, p, members, first_at, "
+    "decided_at) AS (VALUES {}) INSERT INTO labels (id, decision_seq, key, project, question_id, "
+    "label, truth, answered_by, sampled, chance, created_at, review_round, doubt, p_true, "
+    "confidence, correct, p, members, first_at, decided_at) "
+    "SELECT id, decision_seq, key, project, question_id, label, truth, answered_by, sampled, "
+    "iif(given.round IS NULL, given.chance, review_chances.chance), created_at, given.round, "
+    "given.level, p_true, confidence, correct, p, members, first_at, decided_at "
+    "FROM given LEFT JOIN review_chances USING (round, level)"
 )
 # Whether the review queue had handed the decision out, and a reviewer labels it now. Else it is
 # labelled before its turn came, or by somebody who had a reason of their own.
 _REVIEWED = (
+    "WITH given (seq, key, by_reviewer) AS (VALUES {}) "
     "UPDATE review_items SET leased_until = NULL, "
-    "state = CASE state WHEN 0 THEN 3 WHEN 1 THEN iif(?, 2, 3) ELSE state END "
-    "WHERE decision_seq = ? AND key = ? RETURNING state, round, level"
+    "state = CASE state WHEN 0 THEN 3 WHEN 1 THEN iif(by_reviewer, 2, 3) ELSE state END "
+    "FROM given WHERE decision_seq = seq AND review_items.key = given.key"
 )
-_CHANCE = "SELECT chance FROM review_chances WHERE round = ? AND level = ?"
 # The chance that a decision was handed out grows as long as others are; what it is relative to the
 # mean of all decisions is read when it is needed.
 _RELATIVE = (
     "(SELECT relative FROM review_chances WHERE round = review_round AND level = doubt) AS relative"
 )
 _COUNT = (
-    "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES (?, ?, ?, ?, ?) "
+    "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES {} "
     "ON CONFLICT DO UPDATE SET labels = labels + excluded.labels, "
-    f"revision = revision + excluded.revision RETURNING {_LEARNED}"
+    "revision = revision + excluded.revision"
+)
+_KNOWN = (
+    "WITH given (number, project, digest) AS (VALUES {}) "
+    f"SELECT json_group_array(json_array(number, {_LEARNED})) "
+    "FROM given CROSS JOIN learned USING (project, digest)"
 )
 _FIRST_AT = "coalesce(labels.first_at, labels.created_at, 0) AS first_at"
 _RECENT = (
@@ -132,6 +151,17 @@ _STALE = (
 _Encoded = tuple[NewLabel, _Packed]
 
 
+class _There(NamedTuple):
+    """What there is where a label is to be stored; `state` and what follows are of the queue."""
+
+    decided_at: int
+    label_id: int | None
+    first_at: int | None
+    state: int | None
+    round: int | None
+    level: int | None
+
+
 class Labels:
     """Stores labels and calibrators."""
 
@@ -144,7 +174,7 @@ class Labels:
         Returns once it is durable. Raises `StorageError`.
         """
         with self._database.changing():
-            return self._database.write_grouped(_add_each, [(label, _packed(label))])
+            return self._database.write_grouped(_add_each, (label, _packed(label)))
 
     def add_all(
         self,
@@ -162,8 +192,8 @@ class Labels:
         known: _Stored = {}
         for some in [labels] if at_once is None else _parts(labels, at_once, chars):
             with self._database.changing():
-                step = partial(_add_groups, _by_place(some))
-                stored = self._database.write_long(step, max(1, len(some)))
+                items = [(label, _packed(label)) for label in some]
+                stored = self._database.write_long(partial(_add, items=items), max(1, len(some)))
             for place, (state, grown) in stored.items():
                 known[place] = (state, grown + known[place][1] if place in known else grown)
         return known
@@ -303,10 +333,9 @@ class Labels:
             return [(row[0], row[1]) for row in connection.execute(_STALE, (most,))]
 
 
-def _add_each(
-    connection: sqlite3.Connection, items: Sequence[list[_Encoded]]
-) -> list[CalibrationState]:
-    return [_add(connection, item)[0] for item in items]
+def _add_each(connection: sqlite3.Connection, items: Sequence[_Encoded]) -> list[CalibrationState]:
+    # Each counts in the revision, also where another comes for the same question of a decision.
+    return [state for item in items for state, _ in _add(connection, [item]).values()]
 
 
 def _parts(labels: Iterable[NewLabel], most: int, chars: int) -> Iterator[list[NewLabel]]:
@@ -324,43 +353,68 @@ def _parts(labels: Iterable[NewLabel], most: int, chars: int) -> Iterator[list[N
         yield part
 
 
-def _by_place(labels: Iterable[NewLabel]) -> dict[Place, list[_Encoded]]:
-    groups: dict[Place, list[_Encoded]] = {}
-    for label in labels:
-        group = groups.setdefault((label.project, label.digest), [])
-        group.append((label, _packed(label)))
-    return groups
+def _add(connection: sqlite3.Connection, items: Sequence[_Encoded]) -> _Stored:
+    """Store labels, the last one for each question of a decision.
 
-
-def _add_groups(groups: Mapping[Place, list[_Encoded]], connection: sqlite3.Connection) -> _Stored:
-    return {place: _add(connection, group) for place, group in groups.items()}
-
-
-def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[CalibrationState, int]:
-    """Store labels of one exact question of a project, the last one for each decision and key.
-
-    What is known now, and by how many its revision grew.
+    What is known now of each exact question, and by how many its revision grew.
     """
-    first = items[0][0]
-    last = {(item[0].decision_seq, item[0].key): item for item in items}
-    last_id = last_number(connection, Numbered.LABELS)
-    dropped = [connection.execute(_DROP, place).fetchone() for place in last]
+    last = {(label.decision_seq, label.key): (label, packed) for label, packed in items}
+    labels = [label for label, _ in last.values()]
+    reviewed = [(*place, label.reviewer is not None) for place, (label, _) in last.items()]
+    execute(connection, _REVIEWED, reviewed)
+    numbered = [(number, *place) for number, place in enumerate(last)]
+    there = {number: _There(*found) for number, *found in find(connection, _THERE, numbered)}
+    # Before any is deleted, as no id is given twice.
+    first_id = last_number(connection, Numbered.LABELS) + 1
+    execute(connection, _DROP, [(one.label_id,) for one in there.values() if one.label_id])
     rows = [
-        (number, *_row(connection, *item), None if before is None else before[0])
-        for number, item, before in zip(count(last_id + 1), last.values(), dropped, strict=False)
+        (first_id + number, *_row(label, packed, there[number]))
+        for number, (label, packed) in enumerate(last.values())
+        if number in there
     ]
-    new = connection.executemany(_ADD, rows).rowcount - len(dropped) + dropped.count(None)
+    execute(connection, _ADD, rows)
     judgements.add(connection, [_said(label) for label, _ in items if label.reviewer is not None])
-    counts = (first.project, first.digest, first.question_id, new, len(last))
-    project_sums.add_labels(connection, first.project, new)
-    return CalibrationState(*connection.execute(_COUNT, counts).fetchone()), len(last)
+    return _counted(
+        connection, labels, [n in there and not there[n].label_id for n in range(len(labels))]
+    )
 
 
-def _row(connection: sqlite3.Connection, label: NewLabel, packed: _Packed) -> tuple[Any, ...]:
+def _counted(
+    connection: sqlite3.Connection, labels: Sequence[NewLabel], new: Sequence[bool]
+) -> _Stored:
+    """Count labels, some of which took no other's place."""
+    grown, more = Counter[Place](), Counter[Place]()
+    questions = {}
+    for label, is_new in zip(labels, new, strict=True):
+        place = (label.project, label.digest)
+        questions[place] = label.question_id
+        grown[place] += 1
+        more[place] += is_new
+    counts = [(*place, row, more[place], grown[place]) for place, row in questions.items()]
+    execute(connection, _COUNT, counts)
+    projects = Counter[str]()
+    for (project, _), count in more.items():
+        projects[project] += count
+    project_sums.add_labels(connection, projects)
+    places = list(questions)
+    numbered = [(number, *place) for number, place in enumerate(places)]
+    known = find(connection, _KNOWN, numbered, KNOWN_TOGETHER)
+    return {
+        places[number]: (CalibrationState(*state), grown[places[number]])
+        for number, *state in known
+    }
+
+
+def _row(label: NewLabel, packed: _Packed, there: _There) -> tuple[Any, ...]:
+    """The columns of a label but for its id."""
     place = (label.decision_seq, label.key, label.project, label.question_id)
-    origin = (label.answered_by, *_drawn(connection, label))
+    is_drawn = there.state == LABELLED
+    sampled = Sampling.QUEUE.value if is_drawn else label.sampled
+    drawn = (there.round, there.level) if is_drawn else (None, None)
+    origin = (label.answered_by, sampled, label.chance, label.created_at, *drawn)
     worth = label.worth or (None, None, None)
-    return (*place, jsontext.dumps(label.label), label.truth, *origin, *worth, *packed)
+    since = (there.first_at, there.decided_at)
+    return (*place, jsontext.dumps(label.label), label.truth, *origin, *worth, *packed, *since)
 
 
 def _said(label: NewLabel) -> tuple[Any, ...]:
@@ -372,18 +426,6 @@ def _said(label: NewLabel) -> tuple[Any, ...]:
 def _packed(label: NewLabel) -> _Packed:
     members = None if label.members is None else readings.packed_members(label.members)
     return readings.packed(label.p), members
-
-
-def _drawn(connection: sqlite3.Connection, label: NewLabel) -> tuple[Any, ...]:
-    """How the decision came to be labelled and with which chance, when, and by which round."""
-    by_reviewer = label.reviewer is not None
-    place = (by_reviewer, label.decision_seq, label.key)
-    item = connection.execute(_REVIEWED, place).fetchone()
-    if item is None or item[0] != LABELLED:
-        return label.sampled, label.chance, label.created_at, None, None
-    drawn = item[1:]
-    (chance,) = connection.execute(_CHANCE, drawn).fetchone()
-    return Sampling.QUEUE.value, chance, label.created_at, *drawn
 
 
 def _replaced(before: CalibrationState, now: CalibrationState) -> bool:

@@ -7,18 +7,21 @@ could be read from grow with every name that a caller makes up.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from svc.records import Decision
 from svc.store.activity import Spans
-from svc.store.rows import insert
+from svc.store.rows import execute
 
 _DECIDED = (
     "INSERT INTO projects (project, decisions, cost_usd, last_day) VALUES {} "
     "ON CONFLICT DO UPDATE SET decisions = decisions + excluded.decisions, "
     "cost_usd = cost_usd + excluded.cost_usd, last_day = max(last_day, excluded.last_day)"
 )
-_LABELLED = "UPDATE projects SET labels = labels + ? WHERE project = ?"
+_LABELLED = (
+    "WITH given (project, more) AS (VALUES {}) UPDATE projects SET labels = labels + more "
+    "FROM given WHERE projects.project = given.project"
+)
 
 
 def add_decisions(
@@ -30,9 +33,9 @@ def add_decisions(
         costs.setdefault(decision.project, []).append(decision.cost_usd)
     today = now_ms // 1_000 // Spans.DAY * Spans.DAY
     added = [(project, len(each), sum(each), today) for project, each in costs.items()]
-    insert(connection, _DECIDED, added)
+    execute(connection, _DECIDED, added)
 
 
-def add_labels(connection: sqlite3.Connection, project: str, labels: int) -> None:
-    """Count so many labels more, or fewer where they are deleted."""
-    connection.execute(_LABELLED, (labels, project))
+def add_labels(connection: sqlite3.Connection, labels: Mapping[str, int]) -> None:
+    """Count so many labels more of each project, or fewer where they are deleted."""
+    execute(connection, _LABELLED, [*labels.items()])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from svc.records import AskedQuestion, Decision
 from svc.store.database import Database
 from svc.store.kept_names import NAME_CHARS
 from svc.store.numbers import Numbered, last_number
-from svc.store.rows import find, insert
+from svc.store.rows import execute, find
 
 # A key of a project.
 Place = tuple[str, str]
@@ -20,7 +19,6 @@ Place = tuple[str, str]
 # How old the noted time of a question may be, so that not every decision writes it anew.
 NOTED_EVERY_MS = 60_000
 
-# In one row, as the interpreter is waited for after each.
 _FIND = (
     "WITH wanted (number, project, key, digest) AS (VALUES {}) "
     "SELECT json_group_array(json_array(number, id, question_id)) FROM wanted "
@@ -141,13 +139,12 @@ class AskedQuestions:
             for question in decision.questions
         )
         numbered = [(number, *exact) for number, exact in enumerate(wanted)]
-        for (found,) in find(connection, _FIND, numbered):
-            for number, row, meant in json.loads(found):
-                _, project, key, digest = numbered[number]
-                if row is not None:
-                    self._rows[digest] = row
-                if meant is not None:
-                    self._meant[project, key] = meant
+        for number, row, meant in find(connection, _FIND, numbered):
+            _, project, key, digest = numbered[number]
+            if row is not None:
+                self._rows[digest] = row
+            if meant is not None:
+                self._meant[project, key] = meant
 
     def brought(self, decision: Decision) -> tuple[list[str], list[str]]:
         """Those definitions and keys of the decision's questions that are not there yet."""
@@ -170,7 +167,7 @@ class AskedQuestions:
 
     def store(self, times: AskedTimes, now_ms: int) -> None:
         """Write what is new, and note when it was asked."""
-        insert(self._connection, _NEW, self._new)
+        execute(self._connection, _NEW, self._new)
         moved = [place for place, row in self._asked.items() if self._meant.get(place) != row]
         times.note(self._connection, self._asked, moved, now_ms)
 
@@ -209,4 +206,4 @@ class AskedTimes:
             self._noted.clear()
         self._noted.update(dict.fromkeys(map(hash, due), now_ms))
         # In the order of the index, so that its pages are changed one after the other.
-        insert(connection, _NOTE, [(*place, asked[place], now_ms) for place in sorted(due)])
+        execute(connection, _NOTE, [(*place, asked[place], now_ms) for place in sorted(due)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -13,8 +14,8 @@ from typing import Any
 TOGETHER, EACH_NUMBER = 512, 32
 
 
-def insert(connection: sqlite3.Connection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Insert rows of equal length by a `statement` in which `{}` stands for their values.
+def execute(connection: sqlite3.Connection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Insert or change by rows of equal length: `{}` in the `statement` stands for their values.
 
     While SQLite works on a statement other threads run Python, and after it the writer waits until
     one of them gives the interpreter back. With a statement for each row a transaction, for which
@@ -25,20 +26,33 @@ def insert(connection: sqlite3.Connection, statement: str, rows: Sequence[Sequen
 
 
 def find(
-    connection: sqlite3.Connection, statement: str, rows: Sequence[Sequence[Any]]
-) -> Iterator[Any]:
-    """What a `statement` selects in which `{}` stands for the values of rows of equal length."""
-    for cursor in _executed(connection, statement, rows):
-        yield from cursor.fetchall()
+    connection: sqlite3.Connection,
+    statement: str,
+    rows: Sequence[Sequence[Any]],
+    together: int = TOGETHER,
+) -> Iterator[list[Any]]:
+    """What the `statement` selects by rows, which is a JSON array of an array for each.
+
+    By at most so many rows `together`.
+
+    The writer would wait for the interpreter after each row that it fetches. Numbers with a
+    fraction have 15 digits in JSON that SQLite writes.
+    """
+    for cursor in _executed(connection, statement, rows, together):
+        (found,) = cursor.fetchone()
+        yield from json.loads(found)
 
 
 def _executed(
-    connection: sqlite3.Connection, statement: str, rows: Sequence[Sequence[Any]]
+    connection: sqlite3.Connection,
+    statement: str,
+    rows: Sequence[Sequence[Any]],
+    together: int = TOGETHER,
 ) -> Iterator[sqlite3.Cursor]:
     """The results of the statement, for some of the rows after the other."""
     start = 0
     while left := len(rows) - start:
-        part = rows[start : start + _together(left)]
+        part = rows[start : start + min(together, _together(left))]
         start += len(part)
         yield connection.execute(_filled(statement, len(part), len(part[0])), [*chain(*part)])
 

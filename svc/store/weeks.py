@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from svc.store import ids
 from svc.store.database import Database
 from svc.store.kept_names import NAME_CHARS, OTHERS, Names
-from svc.store.rows import insert
+from svc.store.rows import execute
 
 DAY_MS = 86_400_000
 
@@ -156,7 +156,7 @@ def add(
         if answer.startswith(_SEVERAL):
             top = _named(connection, names, (project, row, week), answer)
         rows.append((project, row, week, top, 1, confidence, confidence**2))
-    insert(connection, _ADD, rows)
+    execute(connection, _ADD, rows)
 
 
 def _named(

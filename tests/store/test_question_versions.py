@@ -12,6 +12,7 @@ from svc.store.question_versions import (
     QuestionVersions,
 )
 from tests.store.records import asked, record
+from tests.store.statements import traced
 
 NOW_MS = 1_795_000_000_000
 
@@ -63,12 +64,7 @@ def test_many_questions_are_stored_with_few_statements(database: Database) -> No
     """The writer waits for the interpreter after each, while other threads compute."""
     decisions = Decisions(database)
     decisions.add(record())
-    statements: list[str] = []
-
-    def trace(connection: sqlite3.Connection) -> None:
-        connection.set_trace_callback(statements.append)
-
-    database.write(trace)
+    statements = traced(database)
     for turn in ("first", "second"):
         decisions.add(record(*[asked(f"q{number}", f"{turn} {number}") for number in range(650)]))
     assert 0 < len(statements) < 100
