@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 from flask import Flask
 
 from svc import processors
-from svc.bootstrap import Services
+from svc.bootstrap import Services, Shared
 from svc.rests import Company, Rests, SharedRests, Work
 from svc.store import ApiKeys
 from svc.web import decorators
@@ -128,9 +129,31 @@ print(company.away_s("a") < 60)
     ],
 )
 def test_who_reads_is_company_and_a_monitor_is_not(start: Start, path: str, counts: bool) -> None:
-    app: Flask = start()
+    _, shared = asks(start(), 600, [path])
+    assert (shared.company.away_s("another") < math.inf) == counts
+
+
+def asks(app: Flask, rpm: int, paths: Sequence[str]) -> tuple[str, Shared]:
+    """The id of a new key that asks for these."""
     services: Services = app.extensions["svc"]
-    made = ApiKeys(services.database).create("ada", 600)
+    made = ApiKeys(services.database).create("ada", rpm)
     assert made is not None
-    app.test_client().get(path, headers={"Authorization": f"Bearer {made.text}"})
-    assert (services.shared.company.away_s("another") < math.inf) == counts
+    services.shared.company.came("another")
+    for path in paths:
+        app.test_client().get(path, headers={"Authorization": f"Bearer {made.text}"})
+    return made.id, services.shared
+
+
+@pytest.mark.parametrize("path", ["/v1/decisions/dec_0", "/v1/activity?by=model", "/v1/audit"])
+def test_what_a_key_reads_counts_in_its_share(
+    start: Start, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Reports beside large decisions had taken three quarters of a worker."""
+    monkeypatch.setattr(decorators._answering, "_unnoticed_s", 0.0)
+    key_id, _ = asks(start(), 600, [path])
+    assert decorators.RESTS[Work.ANSWERS].until(key_id) > 0.0
+
+
+def test_what_is_refused_counts_in_the_share_of_a_key(start: Start) -> None:
+    key_id, _ = asks(start(), 1, ["/v1/audit"] * 50)
+    assert decorators.RESTS[Work.ANSWERS].until(key_id) > 0.0

@@ -20,7 +20,7 @@ from svc.ratelimit import Buckets, Exceeded
 from svc.schemas import DEFAULT_PROJECT
 from svc.store import ApiKey, ApiKeyRefused, ApiKeys
 from svc.turns import AllTaken, Turns
-from svc.web.decorators import routes
+from svc.web.decorators import count_refusal, routes
 
 # Proxies add these headers, and a caller on this machine does not.
 _PASSED_ON = {"HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP"}
@@ -127,9 +127,7 @@ def register(
             g.access = Access(stored=stored)
             return
         environ[KNOWN] = True
-        if path not in WATCHING:
-            _take_turn(turns, key)
-        _take_from_rate(buckets, key)
+        _take(buckets, None if path in WATCHING else turns, key)
         g.access = Access(key.id, key.project, stored)
 
     def give_back(_: BaseException | None) -> None:
@@ -140,9 +138,15 @@ def register(
     app.teardown_request(give_back)
 
 
-def _take_from_rate(buckets: Buckets, key: ApiKey) -> None:
-    """Count the request among those of the minute. Raises `RateLimited`."""
-    _reserve(buckets, f"key {key.id}", key.rpm, "this API key")
+def _take(buckets: Buckets, turns: Turns | None, key: ApiKey) -> None:
+    """Count the request among those of the minute, and of `turns`. Raises `RateLimited`."""
+    try:
+        if turns is not None:
+            _take_turn(turns, key)
+        _reserve(buckets, f"key {key.id}", key.rpm, "this API key")
+    except RateLimited:
+        count_refusal(key.id)
+        raise
 
 
 def _admit_anybody(environ: WSGIEnvironment, buckets: Buckets, path: str) -> None:

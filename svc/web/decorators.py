@@ -66,6 +66,9 @@ UNNOTICED_S = 0.02
 # for more of them only beside other keys.
 USUAL_S = 0.005
 
+# Seconds of a processor that a request takes which is refused.
+REFUSED_S = 0.001
+
 # How far a key may be ahead of what it has of a processor, in seconds.
 LENIENCE_S = 0.15
 
@@ -100,10 +103,14 @@ def share_rests(shared: Mapping[Work, SharedRests], company: Company) -> None:
     _answering.company = company
 
 
-def came(key_id: str | None) -> None:
-    """Note that a key asks for something, beside which others make longer pauses."""
-    if key_id is not None:
-        _answering.company.came(key_id)
+def paced(key_id: str | None, deadline: Deadline) -> AbstractContextManager[None]:
+    """What is done in the block counts in what a key has of a processor in company of others."""
+    return _answering.paced(key_id, deadline)
+
+
+def count_refusal(key_id: str) -> None:
+    """A request of the key was refused, which counts there too."""
+    _answering.book(key_id, REFUSED_S)
 
 
 def body(
@@ -142,7 +149,7 @@ def body(
             kept = g._get_current_object()
             key_id, deadline = kept.access.key_id, kept.deadline
             with ExitStack() as kept_until_answered:
-                kept_until_answered.enter_context(_answering.paced(key_id, deadline))
+                kept_until_answered.enter_context(paced(key_id, deadline))
                 with _place(key_id, deadline):
                     packed = read()
                     size = size_of_work(packed)
@@ -230,10 +237,10 @@ def _in_turns(work: CostlyWork, view: View) -> View:
 
     @wraps(view)
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        if work is not _scraping:
-            # Monitors ask for metrics day and night.
-            came(g.access.key_id)
-        with work.turn(g.access.key_id, 1, g.deadline):
+        key_id, deadline = g.access.key_id, g.deadline
+        # Monitors ask for metrics day and night, and are no company.
+        counted = nullcontext() if work is _scraping else paced(key_id, deadline)
+        with counted, work.turn(key_id, 1, deadline):
             return view(*args, **kwargs)
 
     return _say(decorated, fails=(504,))

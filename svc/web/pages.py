@@ -13,7 +13,7 @@ from svc.costly import CostlyWork, held
 from svc.errors import NotFound
 from svc.store import QuestionVersions, UnknownDecision
 from svc.store.decisions import AuditPage, Decisions
-from svc.web.decorators import FREE, RESTS_OF_STORED, UNNOTICED_S, came
+from svc.web.decorators import FREE, RESTS_OF_STORED, UNNOTICED_S, paced
 from svc.web.filters import Filters, FiltersSchema
 from svc.web.query import QueryText, QueryWhole
 
@@ -52,8 +52,9 @@ class Pages:
         Raises `NotFound`, `Timeout` and `StorageError`.
         """
         bounds = (limit, before, limits.PAGE_BYTES)
-        came(g.access.key_id)
-        with self._turns.turn(g.access.key_id, 1, g.deadline), held(self._making, g.deadline):
+        key_id, deadline = g.access.key_id, g.deadline
+        turn = self._turns.turn(key_id, 1, deadline)
+        with paced(key_id, deadline), turn, held(self._making, deadline):
             try:
                 matches = filters.matching(self.versions)
                 page = self._decisions.page(project, *bounds, filters.wanted, matches)
