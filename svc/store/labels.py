@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from svc import jsontext, limits
-from svc.store import judgements, project_sums, readings
+from svc import limits
+from svc.store import readings
 from svc.store.database import Database
+from svc.store.label_adding import LEARNED, Encoded, Stored, add, encoded
 from svc.store.label_records import (
     CalibrationState,
     ChallengerLabel,
@@ -25,65 +25,12 @@ from svc.store.label_records import (
     WeighedLabel,
     Worth,
 )
-from svc.store.numbers import Numbered, last_number
-from svc.store.review import LABELLED
-from svc.store.rows import execute, find
-from svc.terms import Sampling
 
-# Of how many questions at a time it is read what is known, as calibrators may be long.
-KNOWN_TOGETHER = 32
-
-# What is known of each place that got labels, and by how many its revision grew.
-_Stored = dict[Place, tuple[CalibrationState, int]]
-
-# A reading, and what the members of a council said, as they are stored.
-_Packed = tuple[bytes, bytes | None]
-
-_LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools"
-_FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
-# What there is at the place of a new label. Its decision may have been deleted since it was read.
-_THERE = (
-    "WITH given (number, seq, key) AS (VALUES {}) SELECT json_group_array(json_array(number, "
-    "decisions.created_at, labels.id, coalesce(first_at, labels.created_at), state, round, level)) "
-    "FROM given CROSS JOIN decisions USING (seq) "
-    "LEFT JOIN labels ON labels.decision_seq = seq AND labels.key = given.key "
-    "LEFT JOIN review_items ON review_items.decision_seq = seq AND review_items.key = given.key"
-)
-_DROP = "WITH given (id) AS (VALUES {}) DELETE FROM labels WHERE id IN given"
-# A decision that the review queue handed out was drawn with the chance of its level.
-_ADD = (
-    "WITH given (id, decision_seq, key, project, question_id, label, truth, answered_by, sampled, "
-    "chance, created_at, round, level, p_true, confidence, correct, p, members, first_at, "
-    "decided_at) AS (VALUES {}) INSERT INTO labels (id, decision_seq, key, project, question_id, "
-    "label, truth, answered_by, sampled, chance, created_at, review_round, doubt, p_true, "
-    "confidence, correct, p, members, first_at, decided_at) "
-    "SELECT id, decision_seq, key, project, question_id, label, truth, answered_by, sampled, "
-    "iif(given.round IS NULL, given.chance, review_chances.chance), created_at, given.round, "
-    "given.level, p_true, confidence, correct, p, members, first_at, decided_at "
-    "FROM given LEFT JOIN review_chances USING (round, level)"
-)
-# Whether the review queue had handed the decision out, and a reviewer labels it now. Else it is
-# labelled before its turn came, or by somebody who had a reason of their own.
-_REVIEWED = (
-    "WITH given (seq, key, by_reviewer) AS (VALUES {}) "
-    "UPDATE review_items SET leased_until = NULL, "
-    "state = CASE state WHEN 0 THEN 3 WHEN 1 THEN iif(by_reviewer, 2, 3) ELSE state END "
-    "FROM given WHERE decision_seq = seq AND review_items.key = given.key"
-)
+_FIND = f"SELECT digest, {LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
 # The chance that a decision was handed out grows as long as others are; what it is relative to the
 # mean of all decisions is read when it is needed.
 _RELATIVE = (
     "(SELECT relative FROM review_chances WHERE round = review_round AND level = doubt) AS relative"
-)
-_COUNT = (
-    "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES {} "
-    "ON CONFLICT DO UPDATE SET labels = labels + excluded.labels, "
-    "revision = revision + excluded.revision"
-)
-_KNOWN = (
-    "WITH given (number, project, digest) AS (VALUES {}) "
-    f"SELECT json_group_array(json_array(number, {_LEARNED})) "
-    "FROM given CROSS JOIN learned USING (project, digest)"
 )
 _FIRST_AT = "coalesce(labels.first_at, labels.created_at, 0) AS first_at"
 _RECENT = (
@@ -147,21 +94,6 @@ _STALE = (
 )
 
 
-# A label with those of its fields that are long, encoded.
-_Encoded = tuple[NewLabel, _Packed]
-
-
-class _There(NamedTuple):
-    """What there is where a label is to be stored; `state` and what follows are of the queue."""
-
-    decided_at: int
-    label_id: int | None
-    first_at: int | None
-    state: int | None
-    round: int | None
-    level: int | None
-
-
 class Labels:
     """Stores labels and calibrators."""
 
@@ -174,14 +106,14 @@ class Labels:
         Returns once it is durable. Raises `StorageError`.
         """
         with self._database.changing():
-            return self._database.write_grouped(_add_each, (label, _packed(label)))
+            return self._database.write_grouped(_add_each, encoded(label))
 
     def add_all(
         self,
         labels: Sequence[NewLabel],
         at_once: int | None = None,
         chars: int = limits.BULK_STORED_CHARS,
-    ) -> _Stored:
+    ) -> Stored:
         """Store all `labels`; what is known now, and by how many each revision grew.
 
         In one transaction, or in one for every `at_once` of them, or fewer of more than `chars`
@@ -189,11 +121,11 @@ class Labels:
         question of a decision the last one counts, and what each reviewer said is kept. Returns
         once they are durable. Raises `StorageError`.
         """
-        known: _Stored = {}
+        known: Stored = {}
         for some in [labels] if at_once is None else _parts(labels, at_once, chars):
             with self._database.changing():
-                items = [(label, _packed(label)) for label in some]
-                stored = self._database.write_long(partial(_add, items=items), max(1, len(some)))
+                items = [encoded(label) for label in some]
+                stored = self._database.write_long(partial(add, items=items), max(1, len(some)))
             for place, (state, grown) in stored.items():
                 known[place] = (state, grown + known[place][1] if place in known else grown)
         return known
@@ -333,9 +265,9 @@ class Labels:
             return [(row[0], row[1]) for row in connection.execute(_STALE, (most,))]
 
 
-def _add_each(connection: sqlite3.Connection, items: Sequence[_Encoded]) -> list[CalibrationState]:
+def _add_each(connection: sqlite3.Connection, items: Sequence[Encoded]) -> list[CalibrationState]:
     # Each counts in the revision, also where another comes for the same question of a decision.
-    return [state for item in items for state, _ in _add(connection, [item]).values()]
+    return [state for item in items for state, _ in add(connection, [item]).values()]
 
 
 def _parts(labels: Iterable[NewLabel], most: int, chars: int) -> Iterator[list[NewLabel]]:
@@ -351,81 +283,6 @@ def _parts(labels: Iterable[NewLabel], most: int, chars: int) -> Iterator[list[N
         left -= size
     if part:
         yield part
-
-
-def _add(connection: sqlite3.Connection, items: Sequence[_Encoded]) -> _Stored:
-    """Store labels, the last one for each question of a decision.
-
-    What is known now of each exact question, and by how many its revision grew.
-    """
-    last = {(label.decision_seq, label.key): (label, packed) for label, packed in items}
-    labels = [label for label, _ in last.values()]
-    reviewed = [(*place, label.reviewer is not None) for place, (label, _) in last.items()]
-    execute(connection, _REVIEWED, reviewed)
-    numbered = [(number, *place) for number, place in enumerate(last)]
-    there = {number: _There(*found) for number, *found in find(connection, _THERE, numbered)}
-    # Before any is deleted, as no id is given twice.
-    first_id = last_number(connection, Numbered.LABELS) + 1
-    execute(connection, _DROP, [(one.label_id,) for one in there.values() if one.label_id])
-    rows = [
-        (first_id + number, *_row(label, packed, there[number]))
-        for number, (label, packed) in enumerate(last.values())
-        if number in there
-    ]
-    execute(connection, _ADD, rows)
-    judgements.add(connection, [_said(label) for label, _ in items if label.reviewer is not None])
-    return _counted(
-        connection, labels, [n in there and not there[n].label_id for n in range(len(labels))]
-    )
-
-
-def _counted(
-    connection: sqlite3.Connection, labels: Sequence[NewLabel], new: Sequence[bool]
-) -> _Stored:
-    """Count labels, some of which took no other's place."""
-    grown, more = Counter[Place](), Counter[Place]()
-    questions = {}
-    for label, is_new in zip(labels, new, strict=True):
-        place = (label.project, label.digest)
-        questions[place] = label.question_id
-        grown[place] += 1
-        more[place] += is_new
-    counts = [(*place, row, more[place], grown[place]) for place, row in questions.items()]
-    execute(connection, _COUNT, counts)
-    projects = Counter[str]()
-    for (project, _), count in more.items():
-        projects[project] += count
-    project_sums.add_labels(connection, projects)
-    places = list(questions)
-    numbered = [(number, *place) for number, place in enumerate(places)]
-    known = find(connection, _KNOWN, numbered, KNOWN_TOGETHER)
-    return {
-        places[number]: (CalibrationState(*state), grown[places[number]])
-        for number, *state in known
-    }
-
-
-def _row(label: NewLabel, packed: _Packed, there: _There) -> tuple[Any, ...]:
-    """The columns of a label but for its id."""
-    place = (label.decision_seq, label.key, label.project, label.question_id)
-    is_drawn = there.state == LABELLED
-    sampled = Sampling.QUEUE.value if is_drawn else label.sampled
-    drawn = (there.round, there.level) if is_drawn else (None, None)
-    origin = (label.answered_by, sampled, label.chance, label.created_at, *drawn)
-    worth = label.worth or (None, None, None)
-    since = (there.first_at, there.decided_at)
-    return (*place, jsontext.dumps(label.label), label.truth, *origin, *worth, *packed, *since)
-
-
-def _said(label: NewLabel) -> tuple[Any, ...]:
-    """The columns of a judgement."""
-    place = (label.decision_seq, label.key, label.project, label.question_id)
-    return (*place, label.reviewer, jsontext.dumps(label.label), label.created_at)
-
-
-def _packed(label: NewLabel) -> _Packed:
-    members = None if label.members is None else readings.packed_members(label.members)
-    return readings.packed(label.p), members
 
 
 def _replaced(before: CalibrationState, now: CalibrationState) -> bool:
