@@ -157,3 +157,10 @@ def test_what_a_key_reads_counts_in_its_share(
 def test_what_is_refused_counts_in_the_share_of_a_key(start: Start) -> None:
     key_id, _ = asks(start(), 1, ["/v1/audit"] * 50)
     assert decorators.RESTS[Work.ANSWERS].until(key_id) > 0.0
+
+
+def test_many_refusals_do_not_shut_a_key_out(start: Start) -> None:
+    key_id, _ = asks(start(), 600, [])
+    for _ in range(100_000):
+        decorators.count_refusal(key_id)
+    assert 0.9 < decorators._answering.pause_s(key_id) < 1.1

@@ -66,8 +66,9 @@ UNNOTICED_S = 0.02
 # for more of them only beside other keys.
 USUAL_S = 0.005
 
-# Seconds of a processor that a request takes which is refused.
-REFUSED_S = 0.001
+# Seconds of a processor that a request takes which is refused, and the pause up to which these count:
+# a client that sends thousands on is not to be shut out for minutes.
+REFUSED_S, REFUSED_PAUSE_S = 0.001, 1.0
 
 # How far a key may be ahead of what it has of a processor, in seconds.
 LENIENCE_S = 0.15
@@ -110,7 +111,8 @@ def paced(key_id: str | None, deadline: Deadline) -> AbstractContextManager[None
 
 def count_refusal(key_id: str) -> None:
     """A request of the key was refused, which counts there too."""
-    _answering.book(key_id, REFUSED_S)
+    if _answering.pause_s(key_id) < REFUSED_PAUSE_S:
+        _answering.book(key_id, REFUSED_S)
 
 
 def body(
