@@ -66,8 +66,8 @@ UNNOTICED_S = 0.02
 # for more of them only beside other keys.
 USUAL_S = 0.005
 
-# Seconds of a processor that a request takes which is refused, and the pause up to which these count:
-# a client that sends thousands on is not to be shut out for minutes.
+# Seconds of a processor that a refused request takes, and the pause up to which these count: a
+# client that sends thousands is not to be shut out for minutes.
 REFUSED_S, REFUSED_PAUSE_S = 0.001, 1.0
 
 # How far a key may be ahead of what it has of a processor, in seconds.
