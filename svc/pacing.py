@@ -1,7 +1,8 @@
 """Paced work of an API key: what its requests do side by side, as they may wait for others.
 
-A key that is alone has the whole of each worker. In the company of others it has half, so that a
-small request finds room at any time, and a key that needs no more than that waits for nobody.
+A key that is alone has the whole of each worker. Beside another one it has less than half of it, so
+that a small request finds room at any time: the median of others grows where more is taken than
+that. Who asks now and then alone is to be met by a key that takes less than the whole.
 """
 
 from __future__ import annotations
@@ -16,11 +17,9 @@ from svc.costly import CostlyWork
 from svc.deadline import Deadline
 from svc.rests import Company, Rests
 
-# What a key has of a processor in company.
-SHARE = 0.5
-
-# A key is in company as long as another one asked for something so many seconds ago.
-SHARED_S = 600.0
+# What a key has of a processor while another one asked for something in so many seconds, in company
+# and where others come now and then.
+COMPANY, VISITORS = (10.0, 0.4), (600.0, 0.7)
 
 # For callers without a key, who are everybody.
 _UNPACED = contextlib.nullcontext()
@@ -29,9 +28,9 @@ _UNPACED = contextlib.nullcontext()
 class Pacing:
     """Has each key pause for what its paced work takes beyond its share.
 
-    Work of `w` seconds uses up `w / SHARE` seconds from when it began, and the key's next waits
-    until they are over, but for the lenience of its rests: the generic cell rate algorithm, ITU-T
-    I.371.
+    With the share `s`, work of `w` seconds uses up `w / s` seconds from when it began, and the
+    key's next waits until they are over, but for the lenience of its rests: the generic cell rate
+    algorithm, ITU-T I.371.
     """
 
     def __init__(
@@ -79,12 +78,17 @@ class Pacing:
 
     def book(self, key_id: str, worked_s: float) -> None:
         """Count so much that was done until now, unless the key is alone."""
-        if worked_s > 0 and self.company.away_s(key_id) < SHARED_S:
-            self._rests.add(key_id, self._clock() - worked_s, worked_s / SHARE)
+        share = self._share(key_id)
+        if worked_s > 0 and share < 1:
+            self._rests.add(key_id, self._clock() - worked_s, worked_s / share)
 
     def pause_s(self, key_id: str) -> float:
         """Seconds for which the key's next work waits."""
         return max(0.0, self._rests.until(key_id) - self._clock())
+
+    def _share(self, key_id: str) -> float:
+        away_s = self.company.away_s(key_id)
+        return next((share for most_s, share in (COMPANY, VISITORS) if away_s < most_s), 1.0)
 
 
 class _Paced:

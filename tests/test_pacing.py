@@ -8,10 +8,12 @@ import pytest
 
 from svc.deadline import Deadline
 from svc.errors import Timeout
-from svc.pacing import SHARE, SHARED_S, Pacing
+from svc.pacing import COMPANY, VISITORS, Pacing
 from svc.rests import Rests
 
 COST_S, LENIENCE_S = 0.3, 0.1
+COMPANY_S, SHARE = COMPANY
+VISITORS_S, LARGER_SHARE = VISITORS
 
 # For how long work of `COST_S` has others of its key wait, from when it has ended.
 PAUSE_S = COST_S / SHARE - COST_S - LENIENCE_S
@@ -72,6 +74,7 @@ def test_a_key_pauses_for_what_it_took_beyond_its_share(machine: Machine) -> Non
 def test_a_key_that_takes_no_more_than_its_share_makes_no_pause(machine: Machine) -> None:
     """Beside a single small request it had made pauses of three times what it took."""
     for _ in range(100):
+        machine.do("other", 0.0)
         machine.do()
         machine.now += COST_S / SHARE - COST_S
     assert machine.pauses == []
@@ -80,6 +83,7 @@ def test_a_key_that_takes_no_more_than_its_share_makes_no_pause(machine: Machine
 def test_a_key_has_its_share_in_the_long_run(machine: Machine) -> None:
     began, requests = machine.now, 100
     for _ in range(requests):
+        machine.do("other", 0.0)
         machine.do()
     took_s = machine.now - began
     assert requests * COST_S / took_s == pytest.approx(SHARE, rel=0.01)
@@ -107,16 +111,23 @@ def test_a_key_that_is_alone_is_not_paced() -> None:
 def test_a_key_is_alone_again_once_others_have_asked_for_nothing_for_some_time(
     machine: Machine,
 ) -> None:
-    machine.now += SHARED_S
+    machine.now += VISITORS_S
     machine.do()
     machine.do()
     assert machine.pauses == []
 
 
+def test_a_key_that_others_visit_now_and_then_has_a_larger_share(machine: Machine) -> None:
+    machine.now += COMPANY_S
+    machine.do()
+    machine.do()
+    assert machine.pauses == [pytest.approx(COST_S / LARGER_SHARE - COST_S - LENIENCE_S)]
+
+
 def test_a_key_is_not_alone_while_another_goes_on_beside_its_long_request(machine: Machine) -> None:
     with machine.pacing.paced("one", machine.deadline()):
         for _ in range(3):
-            machine.now += SHARED_S / 2
+            machine.now += COMPANY_S / 2
             machine.do("other", 0.0)
         machine.work()
     assert machine.pause_s() == pytest.approx(PAUSE_S)

@@ -13,12 +13,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from svc import limits
 from svc.jsontext import JsonObject
 from svc.store import ids
 from svc.store.audit_pages import ASKS, READINGS
 from svc.store.database import Database
+from svc.store.rows import execute
 
 # A project and the row of an exact question.
 Wording = tuple[str, int]
@@ -84,10 +86,11 @@ _LOOKED = (
 )
 _BEGIN_ROUND = "INSERT INTO review_rounds (project, question_id) VALUES (?, ?) RETURNING id"
 _ENTER = (
-    "INSERT OR IGNORE INTO review_items (decision_seq, key, project, question_id, round, level, "
-    "confidence, priority, state) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0 "
+    "WITH given (seq, key, project, question_id, round, level, confidence, priority) "
+    "AS (VALUES {}) INSERT OR IGNORE INTO review_items (decision_seq, key, project, question_id, "
+    "round, level, confidence, priority, state) SELECT given.*, 0 FROM given "
     # It may have been deleted since it was read.
-    "WHERE EXISTS (SELECT 1 FROM decisions WHERE seq = ?1)"
+    "WHERE EXISTS (SELECT 1 FROM decisions WHERE decisions.seq = given.seq)"
 )
 _LABELLED_BEFORE = (
     "UPDATE review_items SET state = 3 WHERE project = ? AND question_id = ? AND state = 0 "
@@ -96,16 +99,18 @@ _LABELLED_BEFORE = (
 )
 _COUNT_LEVEL = (
     "INSERT INTO review_levels (project, question_id, level, size, decisions) "
-    "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET decisions = decisions + excluded.decisions"
+    "VALUES {} ON CONFLICT DO UPDATE SET decisions = decisions + excluded.decisions"
 )
+# JSON arrays: the writer would wait for the interpreter after each row.
 _WAITING_BY_ROUND = (
-    "SELECT round, count(*) FROM review_items "
-    "WHERE project = ? AND question_id = ? AND state = 0 GROUP BY round"
+    "SELECT json_group_array(json_array(round, waiting)) FROM "
+    "(SELECT round, count(*) AS waiting FROM review_items "
+    "WHERE project = ? AND question_id = ? AND state = 0 GROUP BY round)"
 )
 # Of all rounds few are open, which SQLite does not know: it would read all, as these are in order.
 _OPEN = (
-    "SELECT id FROM review_rounds INDEXED BY review_rounds_open "
-    "WHERE project = ? AND question_id = ? AND open ORDER BY id DESC"
+    "SELECT json_group_array(id) FROM (SELECT id FROM review_rounds INDEXED BY review_rounds_open "
+    "WHERE project = ? AND question_id = ? AND open ORDER BY id DESC)"
 )
 _CLOSE = "UPDATE review_rounds SET open = 0 WHERE id = ?"
 _FORGET = (
@@ -135,9 +140,11 @@ _NEXT = (
     "SELECT decision_seq, key FROM review_items WHERE project = :project "
     "AND question_id = :question_id AND state = 0 ORDER BY priority LIMIT :limit"
 )
+_PLACES = "SELECT json_group_array(json_array(decision_seq, key)) FROM ({})"
 _LEASE = (
-    "UPDATE review_items SET state = 1, reviewer = ?, leased_until = ? "
-    "WHERE decision_seq = ? AND key = ?"
+    "WITH given (seq, key, reviewer, until) AS (VALUES {}) UPDATE review_items "
+    "SET state = 1, reviewer = given.reviewer, leased_until = until "
+    "FROM given WHERE decision_seq = seq AND review_items.key = given.key"
 )
 _FRONTIER = (
     "SELECT min(priority) FROM review_items "
@@ -151,11 +158,12 @@ _MEAN_CHANCE = (
     "SELECT sum(decisions * min(1.0, :frontier * size)) / sum(decisions) FROM review_levels "
     "WHERE project = :project AND question_id = :question_id"
 )
-_REACH = "UPDATE review_rounds SET reached = :frontier WHERE id = :round"
+_REACH = f"UPDATE review_rounds SET reached = :frontier WHERE id IN ({_BEHIND})"
 _CHANCES = (
     "REPLACE INTO review_chances (round, level, chance, relative) "
-    "SELECT :round, level, min(1.0, :frontier * size), min(1.0, :frontier * size) / :mean "
-    "FROM review_levels WHERE project = :project AND question_id = :question_id"
+    "SELECT id, level, min(1.0, :frontier * size), min(1.0, :frontier * size) / :mean "
+    f"FROM ({_BEHIND}) CROSS JOIN review_levels "
+    "WHERE project = :project AND question_id = :question_id"
 )
 _GIVE_BACK = (
     "UPDATE review_items SET leased_until = NULL "
@@ -419,17 +427,15 @@ def _enter(
     if not entries:
         return True
     (number,) = connection.execute(_BEGIN_ROUND, wording).fetchone()
-    connection.executemany(
-        _ENTER,
-        [
-            (one.seq, one.key, *wording, number, one.level, one.confidence, one.priority)
-            for one in entries
-        ],
-    )
+    items = [
+        (one.seq, one.key, *wording, number, one.level, one.confidence, one.priority)
+        for one in entries
+    ]
+    execute(connection, _ENTER, items)
     connection.execute(_LABELLED_BEFORE, (*wording, number))
     levels = [one.level for one in entries]
     counts = [(*wording, level, size, levels.count(level)) for level, size in enumerate(sizes)]
-    connection.executemany(_COUNT_LEVEL, counts)
+    execute(connection, _COUNT_LEVEL, counts)
     return True
 
 
@@ -445,9 +451,8 @@ def _close_oldest(wording: Wording, most: int, connection: sqlite3.Connection) -
     chance.
     """
     waiting = 0
-    by_round = dict(connection.execute(_WAITING_BY_ROUND, wording).fetchall())
-    rounds = connection.execute(_OPEN, wording).fetchall()
-    for place, (number,) in enumerate(rounds):
+    by_round = dict(_found(connection, _WAITING_BY_ROUND, wording))
+    for place, number in enumerate(_found(connection, _OPEN, wording)):
         waiting += by_round.get(number, 0)
         if place and (waiting > 2 * most or place >= limits.REVIEW_ROUNDS):
             connection.execute(_CLOSE, (number,))
@@ -459,12 +464,12 @@ def _hand_out(
 ) -> list[ReviewItem]:
     values = {**values, **_named(wording)}
     limit, reviewer = values["limit"], values["reviewer"]
-    taken = [tuple(row[:2]) for row in connection.execute(_MINE, values)]
+    taken = _found(connection, _PLACES.format(_MINE), values)
     (handed,) = connection.execute(_COUNT, (*wording, HANDED)).fetchone()
     for more, room in ((_AGAIN, limit), (_NEXT, max(0, most - handed))):
         left = {**values, "limit": min(room, limit - len(taken))}
-        taken += [tuple(row) for row in connection.execute(more, left)]
-    connection.executemany(_LEASE, [(reviewer, until_ms, *one) for one in taken])
+        taken += _found(connection, _PLACES.format(more), left)
+    execute(connection, _LEASE, [(*one, reviewer, until_ms) for one in taken])
     _move_frontier(connection, values)
     return [_item(row) for row in connection.execute(_MINE, values)]
 
@@ -473,13 +478,17 @@ def _move_frontier(connection: sqlite3.Connection, values: JsonObject) -> None:
     """Note how far the rounds have been handed out."""
     (lowest,) = connection.execute(_FRONTIER, values).fetchone()
     values = {**values, "frontier": _BEYOND if lowest is None else lowest}
-    rounds = [row[0] for row in connection.execute(_BEHIND, values)]
-    if not rounds:
-        return
     (mean,) = connection.execute(_MEAN_CHANCE, values).fetchone()
-    reached = [{**values, "mean": mean, "round": number} for number in rounds]
-    for statement in (_REACH, _CHANCES):
-        connection.executemany(statement, reached)
+    connection.execute(_CHANCES, {**values, "mean": mean})
+    connection.execute(_REACH, values)
+
+
+def _found(
+    connection: sqlite3.Connection, query: str, values: JsonObject | tuple[object, ...]
+) -> list[Any]:
+    """What a query finds that has one row, with a JSON array."""
+    (found,) = connection.execute(query, values).fetchone()
+    return list(json.loads(found))
 
 
 def _item(row: sqlite3.Row) -> ReviewItem:

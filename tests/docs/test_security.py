@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from svc import limits, ratelimit
+from svc import limits, pacing, ratelimit
 from svc.engine import ask, cache, reply
-from svc.pacing import SHARE, SHARED_S
 from svc.providers import streams
 from svc.providers.redaction import MESSAGE_WORK, WORK_A_SECOND
 from svc.server import refusals
@@ -105,7 +104,10 @@ SAID = {
     "a worker remembers {:,}": limits.FITS_REMEMBERED,
     "Where that takes over {:g} s, leaves": cache.PATIENCE_S,
     "At most {} model calls a request": limits.MODEL_CALLS,
-    "what one took beyond {:g} ms, in whichever threads": 1_000 * decorators.USUAL_S,
+    "a key has {1} of a processor for them in each worker": pacing.COMPANY,
+    "over all workers {1} of one for every two": pacing.COMPANY,
+    "within the last ten minutes it has {1}.": pacing.VISITORS,
+    "What a request took beyond {:g} ms, in whichever threads": 1_000 * decorators.USUAL_S,
     "once the key is {} s ahead of what it has": decorators.LENIENCE_S,
     "({} jobs a key,": limits.JOBS_OPEN,
 }
@@ -118,13 +120,14 @@ def text() -> str:
 
 @pytest.mark.parametrize("sentence", SAID)
 def test_a_figure_of_security_is_that_of_the_code(text: str, sentence: str) -> None:
-    assert sentence.format(SAID[sentence]) in text
+    figure = SAID[sentence]
+    figures = figure if isinstance(figure, tuple) else (figure,)
+    assert sentence.format(*figures) in text
 
 
-def test_a_key_has_the_share_that_security_promises(text: str) -> None:
-    assert "a key has half of a processor for them in each worker" in text and SHARE == 0.5
-    assert "asked any worker for something but metrics within the last ten minutes" in text
-    assert SHARED_S == 600
+def test_company_and_visitors_are_those_of_security(text: str) -> None:
+    assert "within the last ten seconds, a key has" in text and pacing.COMPANY[0] == 10
+    assert "within the last ten minutes it has" in text and pacing.VISITORS[0] == 600
 
 
 def test_a_second_of_replies_is_what_security_promises(text: str) -> None:

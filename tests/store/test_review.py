@@ -25,6 +25,7 @@ from svc.store import (
 from svc.store.decisions import Decisions
 from tests.store.lending import plans
 from tests.store.records import asked, record
+from tests.store.statements import traced
 
 NOW, LEASE, HOUR = 1_000_000_000, 60_000, 3_600_000
 SIZES = (0.5, 1.0)
@@ -486,3 +487,18 @@ def test_a_look_that_hands_nothing_out_notes_that_nothing_waits(office: Office) 
     # All of the round had their turn, so that what was drawn stands for itself alone.
     assert before == pytest.approx(0.1 / (0.1 * 3 + 0.2) * 4)
     assert after == pytest.approx(1)
+
+
+def test_the_queue_changes_with_few_statements(office: Office, database: Database) -> None:
+    """After each the writer waits for the interpreter, and all who store decisions for it."""
+    made = [office.decisions.add(record(TOPIC)) for _ in range(100)]
+    look = office.queue.look(office.wording, office.now, office.now)
+    assert look is not None and len(look.decisions) == len(made)
+    entries = [
+        Entry(one.seq, one.key, number % 2, 0.7, number / 100)
+        for number, one in enumerate(look.decisions)
+    ]
+    statements = traced(database)
+    office.queue.enter(office.wording, look, entries, SIZES, 0)
+    assert sorted(office.take("ann", 100)) == sorted(made)
+    assert 0 < len(statements) < 50
