@@ -21,6 +21,9 @@ from svc.rests import Company, Rests
 # and where others come now and then.
 COMPANY, VISITORS = (10.0, 0.4), (600.0, 0.7)
 
+# The seconds that count in advance of a request at most, as it may take less than the last one.
+IN_ADVANCE_S = 0.1
+
 # For callers without a key, who are everybody.
 _UNPACED = contextlib.nullcontext()
 
@@ -50,6 +53,8 @@ class Pacing:
         self._rests, self._unnoticed_s = rests, unnoticed_s
         self.company = company or Company(clock)
         self.processor, self._clock = processor, clock
+        # What the last request of each key took, in seconds.
+        self._last: dict[str, float] = {}
         self._turns = CostlyWork(0, processor, clock, sleep, pause=0.0, rests=rests)
 
     def paced(
@@ -62,15 +67,23 @@ class Pacing:
         return _UNPACED if key_id is None else _Paced(self, key_id, deadline)
 
     def begin(self, key_id: str, deadline: Deadline) -> float:
-        """Wait while the key has a pause; where the thread's processor time begins, in seconds.
+        """Wait while the key has a pause; the seconds that count in advance.
 
-        `Timeout` is raised where the pause lasts beyond the deadline.
+        They are those of the key's last request: of many that wait for the end of a pause, in all
+        workers, one begins after the other. `Timeout` is raised where the pause lasts beyond the
+        deadline.
         """
         self.company.came(key_id)
         if self.pause_s(key_id) > 0:
             with self._turns.turn(key_id, 1, deadline):
-                pass
-        return self.processor()
+                return self._in_advance(key_id)
+        return self._in_advance(key_id)
+
+    def end(self, key_id: str, counted_s: float, worked_s: float) -> None:
+        """A request of which `counted_s` were counted took `worked_s`, which may be less."""
+        self._last[key_id] = worked_s
+        if worked_s < counted_s:
+            self._rests.take_back(key_id, (counted_s - worked_s) / self._share(key_id))
 
     def noticed_s(self, worked_s: float) -> float:
         """What counts of so many seconds that one request took."""
@@ -78,13 +91,24 @@ class Pacing:
 
     def book(self, key_id: str, worked_s: float) -> None:
         """Count so much that was done until now, unless the key is alone."""
-        share = self._share(key_id)
-        if worked_s > 0 and share < 1:
-            self._rests.add(key_id, self._clock() - worked_s, worked_s / share)
+        self._count(key_id, self._clock() - worked_s, worked_s)
 
     def pause_s(self, key_id: str) -> float:
         """Seconds for which the key's next work waits."""
         return max(0.0, self._rests.until(key_id) - self._clock())
+
+    def _in_advance(self, key_id: str) -> float:
+        """Count for a request that begins what the last one took; how many seconds that is."""
+        last_s = min(IN_ADVANCE_S, self._last.get(key_id, 0.0))
+        return last_s if self._count(key_id, self._clock(), last_s) else 0.0
+
+    def _count(self, key_id: str, since: float, worked_s: float) -> bool:
+        """Have the key pause for so much; False where nothing counts."""
+        share = self._share(key_id)
+        counts = worked_s > 0 and share < 1
+        if counts:
+            self._rests.add(key_id, since, worked_s / share)
+        return counts
 
     def _share(self, key_id: str) -> float:
         away_s = self.company.away_s(key_id)
@@ -101,7 +125,8 @@ class _Paced:
         self._lock, self._booked_s, self._own_s = threading.Lock(), 0.0, 0.0
 
     def __enter__(self) -> None:
-        self._began = self._pacing.begin(self._key_id, self._deadline)
+        self._booked_s = self._pacing.begin(self._key_id, self._deadline)
+        self._began = self._pacing.processor()
         self._deadline.effort.pause_s = self._pause_s
         # Also once the request is over, since calls that were cut off end after it.
         self._deadline.effort.noted = self._book
@@ -109,6 +134,9 @@ class _Paced:
 
     def __exit__(self, *_: object) -> None:
         self._book_own()
+        with self._lock:
+            counted_s, self._booked_s = self._booked_s, self._noticed_s()
+        self._pacing.end(self._key_id, counted_s, self._booked_s)
 
     def _book_own(self) -> None:
         """In the request's own thread: the same with what this has taken until now."""
@@ -125,8 +153,11 @@ class _Paced:
 
         The seconds of its own thread are known when that says so, and at its end.
         """
-        worked_s = self._own_s + self._deadline.effort.worked_s
         with self._lock:
-            noticed_s = max(self._booked_s, self._pacing.noticed_s(worked_s))
+            noticed_s = max(self._booked_s, self._noticed_s())
             new_s, self._booked_s = noticed_s - self._booked_s, noticed_s
         self._pacing.book(self._key_id, new_s)
+
+    def _noticed_s(self) -> float:
+        """What counts of what the request has taken."""
+        return self._pacing.noticed_s(self._own_s + self._deadline.effort.worked_s)

@@ -67,6 +67,10 @@ class SharedRests:
         slot = _slot(key_id)
         self._until[slot] = max(self._until[slot], now) + seconds / self._at_once
 
+    def take_back(self, key_id: str, seconds: float) -> None:
+        """Have it pause for so much less than it would in a single one."""
+        self._until[_slot(key_id)] -= seconds / self._at_once
+
 
 class Company:
     """When somebody else than a key came last; processes forked after this was made share it.
@@ -135,3 +139,10 @@ class Rests:
             self._until[key_id] = max(self._until.get(key_id, 0.0), now) + seconds
         if self.shared is not None:
             self.shared.add(key_id, now, seconds)
+
+    def take_back(self, key_id: str, seconds: float) -> None:
+        """Have the key pause for so much less."""
+        with self._booking:
+            self._until[key_id] = self._until.get(key_id, 0.0) - seconds
+        if self.shared is not None:
+            self.shared.take_back(key_id, seconds)

@@ -8,7 +8,7 @@ import pytest
 
 from svc.deadline import Deadline
 from svc.errors import Timeout
-from svc.pacing import COMPANY, VISITORS, Pacing
+from svc.pacing import COMPANY, IN_ADVANCE_S, VISITORS, Pacing
 from svc.rests import Rests
 
 COST_S, LENIENCE_S = 0.3, 0.1
@@ -198,3 +198,25 @@ def test_a_pause_never_lasts_beyond_the_deadline(machine: Machine) -> None:
     with pytest.raises(Timeout), machine.pacing.paced("one", machine.deadline(0.5)):
         pass
     assert machine.pauses == [pytest.approx(0.5)]
+
+
+def test_of_many_requests_that_wait_one_begins_after_the_other(machine: Machine) -> None:
+    """All at once they would fill all workers, and leave them empty for as long after it."""
+    machine.do(seconds=0.05)
+    machine.now += 10 * COMPANY_S
+    machine.do("other", 0.0)
+    with contextlib.ExitStack() as requests:
+        for _ in range(10):
+            requests.enter_context(machine.pacing.paced("one", machine.deadline()))
+    # None of them took any time: what counted in advance counts no more.
+    assert sum(machine.pauses) == pytest.approx(9 * 0.05 / SHARE - LENIENCE_S)
+    assert machine.pause_s() == 0.0
+
+
+def test_what_counts_in_advance_is_not_counted_again(machine: Machine) -> None:
+    machine.do()
+    machine.now += 1.0
+    machine.do()
+    assert machine.pause_s() == pytest.approx(COST_S / SHARE - COST_S - LENIENCE_S)
+    with machine.pacing.paced("one", machine.deadline()):
+        assert machine.pause_s() == pytest.approx(IN_ADVANCE_S / SHARE - LENIENCE_S, abs=0.1)

@@ -35,6 +35,14 @@ def test_pauses_of_a_worker_follow_each_other(rests: Rests) -> None:
     assert rests.until("b") == rests.until(None) == 0.0
 
 
+def test_what_was_counted_too_much_is_taken_back_in_all_workers() -> None:
+    one, other = Rests(), Rests()
+    one.shared = other.shared = SharedRests(at_once=2)
+    one.add("a", 10.0, 4.0)
+    one.take_back("a", 1.0)
+    assert (one.until("a"), other.until("a")) == (13.0, 11.5)
+
+
 def test_a_pause_may_end_early() -> None:
     rests = Rests(lenience_s=0.5)
     rests.add("a", 10.0, 2.0)

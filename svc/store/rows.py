@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any
 
 # The most rows of a statement, and up to how many each number of rows is a statement that SQLite
-# prepares once and keeps. Beyond, only powers of two are, so that they are few.
-TOGETHER, EACH_NUMBER = 512, 32
+# prepares once and keeps. Beyond, only powers of two are: each keeps the values that it had last.
+TOGETHER, EACH_NUMBER = 512, 8
 
 
 def execute(connection: sqlite3.Connection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
