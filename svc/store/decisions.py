@@ -282,12 +282,13 @@ class Decisions(AuditPages):
                 seq = last_seq + len(stored)
                 ours = (seq, ulid, created_at, _json(question_ids), same_as)
                 rows.append((*ours, *item.facts, *texts, item.images, item.tags))
-        asked.store(self._asked, created_at)
         execute(connection, _INSERT, rows)
         jobs.answered(connection, created_at, filter(None, (one.of_job for one in stored)))
         if kept := list(filter(None, (one.kept for one in stored))):
             kept_answers.keep(connection, kept, created_at)
         self._note(connection, stored)
+        # After what may fail, such as a row that is settled: it remembers what it noted.
+        asked.store(self._asked, created_at)
         answered = [answer for one in stored for answer in one.answered]
         weeks.add(connection, weeks.number(created_at), self._tops, answered)
         decisions = [one.item.decision for one in stored]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 
 from svc.store import numbers, places
@@ -14,6 +15,7 @@ from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES
 from svc.store.numbers import Numbered
 from svc.store.project_sizes import CHALLENGER_SIZE, DECISION_SIZE, JOB_ROW_SIZE, free
 from svc.store.project_sums import add_labels
+from svc.store.rows import execute
 
 # How many decisions one transaction deletes at most. Others wait for it.
 TOGETHER = 100
@@ -42,14 +44,18 @@ _GROW = (
     "WHERE project = (SELECT project FROM decisions WHERE seq = ?1)"
 )
 _LABELS = (
-    "SELECT count(*), project, digest FROM labels JOIN questions ON questions.id = question_id "
-    f"WHERE decision_seq {_THESE} GROUP BY project, digest"
+    "SELECT json_group_array(json_array(project, question_id, labels)) FROM "
+    "(SELECT project, question_id, count(*) AS labels FROM labels "
+    f"WHERE decision_seq {_THESE} GROUP BY project, question_id)"
 )
 # The revision says that something changed, to processes that know the labels of before. That is no
 # reason to fit anew, so that what was fitted last counts as having seen it.
 _FEWER = (
-    "UPDATE learned SET labels = labels - ?, revision = revision + 1, "
-    "tried = iif(tried, tried + 1, 0) WHERE project = ? AND digest = ?"
+    "WITH given (project, question_id, gone) AS (VALUES {}) "
+    "UPDATE learned SET labels = labels - gone, revision = revision + 1, "
+    "tried = iif(tried, tried + 1, 0) "
+    "FROM given JOIN questions ON questions.id = given.question_id "
+    "WHERE learned.project = given.project AND learned.digest = questions.digest"
 )
 _SETTLE_ROWS = (
     f"UPDATE job_rows SET decision_seq = NULL, debiased = NULL, id = '', error = ?2 "
@@ -89,9 +95,7 @@ def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = 
         return False
     places.note_last(connection)
     numbers.note_last(connection, Numbered.LABELS)
-    for count, project, digest in connection.execute(_LABELS, (these,)).fetchall():
-        connection.execute(_FEWER, (count, project, digest))
-        add_labels(connection, {project: -count})
+    _count_labels(connection, these)
     _free(connection, these)
     for (project,) in connection.execute(_SETTLE_ROWS, (these, DELETED_ROW)).fetchall():
         free(connection, project, -DELETED_ROW_BYTES)
@@ -99,6 +103,16 @@ def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = 
         connection.execute(statement, (these,))
     connection.execute(_DELETE_DECISIONS, (these,))
     return True
+
+
+def _count_labels(connection: sqlite3.Connection, these: str) -> None:
+    """Count the labels of these no more."""
+    labels = json.loads(connection.execute(_LABELS, (these,)).fetchone()[0])
+    execute(connection, _FEWER, labels)
+    of_projects = Counter[str]()
+    for project, _, count in labels:
+        of_projects[project] -= count
+    add_labels(connection, of_projects)
 
 
 def _free(connection: sqlite3.Connection, these: str) -> None:

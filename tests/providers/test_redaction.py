@@ -1,14 +1,19 @@
+import html
+import json
 import unicodedata
+from urllib.parse import unquote
 
 import pytest
 
 from svc.providers.bodies import ChatCall
 from svc.providers.protocol import DecisionCall
 from svc.providers.redaction import (
+    ESCAPED_WORK,
     MESSAGE_CHARS,
     PLAIN_LETTERS,
     REMOVED,
     UNREAD,
+    WORK_AT_ONCE,
     Allowance,
     Redactor,
     _fold,
@@ -226,3 +231,35 @@ def test_messages_leave_room_for_the_few_words_that_calls_depend_on() -> None:
     messages = [one.message("no such model") for one in calls]
     assert UNREAD in messages
     assert not any(one.echoes("unsupported parameter") for one in calls)
+
+
+ESCAPED = (
+    r'{"name": "\u041f\u0435\u0442\u0440\u043e\u0432"}',
+    "&#74;&#111;&#104;&#110; &#83;&#109;&#105;&#116;&#104;",
+    "&amp;#74;&amp;#111;&amp;#104;&amp;#110; J&uuml;rgen",
+    "q=%4a%6f%68%6e%20%53%6d%69%74%68",
+    r"\x4a\x6f\x68\x6e \123\155\151\164\150",
+    r"\\u005a\\u006fe",
+    r"line\nbreak\tJohn",
+)
+
+
+@pytest.mark.parametrize("state", ESCAPED)
+@pytest.mark.parametrize("echo", [str, json.dumps, html.unescape, unquote, html.escape])
+def test_a_text_that_was_sent_with_escapes_is_taken_out_however_it_comes_back(state, echo):
+    """JSON that a caller sent as a state, with escapes in it, stood decoded in the log."""
+    left = redactor(f"Classify: {state}", key="sk-%41%42%43").message(f"refused: {echo(state)}")
+    for secret in ("John", "Smith", "Jürgen", "Petrov", "Петров", "Zoe", "name", "break"):
+        assert secret not in unicodedata.normalize("NFC", left)
+    assert "refused" in left
+
+
+def test_a_key_with_escapes_in_it_is_taken_out():
+    assert "ABC" not in redactor("zzz", key="sk-%41%42%43").message("bad key sk-%41%42%43")
+
+
+def test_to_prepare_a_text_with_escapes_counts_as_more():
+    allowance = Allowance(lambda: 0.0)
+    letters = WORK_AT_ONCE // ESCAPED_WORK - 100
+    assert redactor("a" * letters + "%", allowance=allowance).code("wrong_code") == "wrong_code"
+    assert redactor("a" * 5_000, allowance=allowance).code("wrong_code") == ""

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import sqlite3
 
+import pytest
+
+from svc.store import Job, JobRow, Jobs, RowSettled, new_id
 from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
 from svc.store.decisions import Decisions
@@ -107,3 +110,20 @@ def test_when_a_question_was_asked_is_written_once_a_minute(database: Database) 
     assert database.write(lambda one: ask(one, later_ms, times)) == later_ms
     # Another process, whose clock is behind.
     assert database.write(lambda one: ask(one, NOW_MS, AskedTimes())) == NOW_MS
+
+
+def test_what_a_failed_transaction_noted_is_noted_again(database: Database) -> None:
+    """Else a key that was asked just now would be deleted as one that nobody asks any more."""
+    now = [1_000.0]
+    decisions, jobs = Decisions(database, lambda: now[0]), Jobs(database, lambda: now[0])
+    decisions.add(record(asked("topic")))
+    job = Job(id=new_id(), project="default", api_key=None, created_at=1, expires_at=2, rows=5)
+    jobs.add(job)
+    row = JobRow(jobs.get(job.id).seq, 1, "a")
+    decisions.add(record(asked("other")), row)
+    now[0] += 2 * NOTED_EVERY_MS / 1_000
+    with pytest.raises(RowSettled):
+        decisions.add(record(asked("topic")), row)
+    decisions.add(record(asked("topic")))
+    noted = database.rows("SELECT last_at FROM asked WHERE key = 'topic'")
+    assert [found["last_at"] for found in noted] == [int(1_000 * now[0])]
