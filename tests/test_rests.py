@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from flask import Flask
 
 from svc import processors
 from svc.bootstrap import Services, Shared
+from svc.deadline import Deadline
 from svc.rests import Company, Rests, SharedRests, Work
 from svc.store import ApiKeys
 from svc.web import decorators
 from tests.clock import Clock
 from tests.test_sharing import run
 from tests.web.conftest import Start, start
+from tests.web.models import ANIMAL
 
 __all__ = ["start"]  # the fixture
 
@@ -160,6 +163,21 @@ def test_what_a_key_reads_counts_in_its_share(
     monkeypatch.setattr(decorators._answering, "_unnoticed_s", 0.0)
     key_id, _ = asks(start(), 600, [path])
     assert decorators.RESTS[Work.ANSWERS].until(key_id) > 0.0
+
+
+def test_a_request_whose_blocks_stand_in_each_other_counts_once(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+
+    def counts(key_id: str, _: Deadline) -> AbstractContextManager[None]:
+        counted.append(key_id)
+        return nullcontext()
+
+    monkeypatch.setattr(decorators._answering, "paced", counts)
+    client = start().test_client()
+    assert client.post("/v1/lint", json={"questions": {"q": ANIMAL}}).status_code == 200
+    assert len(counted) == 1
 
 
 def test_what_is_refused_counts_in_the_share_of_a_key(start: Start) -> None:

@@ -55,8 +55,9 @@ ARRIVING_BYTES = 64 * 1024 * 1024
 # threads are left that tell whether the worker lives.
 SCRAPES = 4
 
-# The name in `g` of the body of a request that may be a repeat.
-_SENT = "sent"
+# The names in `g` of the body of a request that may be a repeat, and of what says that the request
+# counts.
+_SENT, _COUNTED = "sent", "counted"
 
 # Seconds of a processor that nobody notices, unless there are many in a row: after work that took
 # less its key does not wait.
@@ -105,7 +106,13 @@ def share_rests(shared: Mapping[Work, SharedRests], company: Company) -> None:
 
 
 def paced(key_id: str | None, deadline: Deadline) -> AbstractContextManager[None]:
-    """What is done in the block counts in what a key has of a processor in company of others."""
+    """What is done in the block counts in what a key has of a processor in company of others.
+
+    Once, also where another block of the request stands within it.
+    """
+    if _COUNTED in g:
+        return nullcontext()
+    setattr(g, _COUNTED, True)
     return _answering.paced(key_id, deadline)
 
 

@@ -4,10 +4,11 @@ import sqlite3
 
 import pytest
 
-from svc.store import Job, JobRow, Jobs, RowSettled, new_id
+from svc.store import Job, JobRow, Jobs, new_id
 from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
 from svc.store.decisions import Decisions
+from svc.store.errors import RowSettled
 from svc.store.question_versions import (
     NOTED_EVERY_MS,
     AskedQuestions,
