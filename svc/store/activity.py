@@ -94,12 +94,21 @@ _ADD = (
     + ", ".join(f"{name} = {name} + excluded.{name}" for name in _SUMS)
 )
 _IN_SPAN = "span = ? AND by = ? AND start = ? AND project = ?"
-_KNOWN = f"SELECT name FROM activity WHERE {_IN_SPAN} AND name IN (SELECT value FROM json_each(?))"
+_KNOWN = (
+    "WITH given (number, span, by, start, project, name) AS (VALUES {}) "
+    "SELECT json_group_array(json_array(number)) "
+    "FROM given CROSS JOIN activity USING (span, by, start, project, name)"
+)
 _ANSWERED = (
     f"SELECT 1 FROM activity WHERE {_IN_SPAN.replace('start = ?', 'start IN ({})')} AND name = ? "
     "AND decisions LIMIT 1"
 )
-_HOW_MANY = f"SELECT count(*) FROM activity WHERE {_IN_SPAN}"
+_HOW_MANY = (
+    "WITH given (number, span, by, start, project) AS (VALUES {}) "
+    "SELECT json_group_array(json_array(number, (SELECT count(*) FROM activity AS kept "
+    "WHERE kept.span = given.span AND kept.by = given.by AND kept.start = given.start "
+    "AND kept.project = given.project))) FROM given"
+)
 _FORGET = "DELETE FROM activity WHERE span = ? AND by = ? AND start < ?"
 _LAST = (
     "SELECT start, project, name FROM activity WHERE span = ? AND by = ? AND start < ? "
@@ -205,7 +214,8 @@ def _write(connection: sqlite3.Connection, now_ms: int, names: Names, sums: _Sum
     rows = []
     for (project, by), named in sums.items():
         day = (Spans.DAY, by, now // Spans.DAY * Spans.DAY, project)
-        kept = zip(names.of(connection, day, named), named.values(), strict=True)
+        wanted = [(day, name) for name in named]
+        kept = zip(names.of(connection, wanted), named.values(), strict=True)
         rows += [(by, project, name, *_values(one)) for name, one in kept]
     starts = [(int(span), now // span * span) for span in Spans]
     execute(connection, _ADD, [(*start, *row) for start in starts for row in rows])

@@ -25,9 +25,17 @@ _ADD = (
     "decisions = decisions + 1, confidence = confidence + excluded.confidence, "
     "squares = squares + excluded.squares"
 )
-_IN_WEEK = "project = ? AND question_id = ? AND week = ?"
-_KNOWN = f"SELECT top FROM weeks WHERE {_IN_WEEK} AND top IN (SELECT value FROM json_each(?))"
-_HOW_MANY = f"SELECT count(*) FROM weeks WHERE {_IN_WEEK}"
+_KNOWN = (
+    "WITH given (number, project, question_id, week, top) AS (VALUES {}) "
+    "SELECT json_group_array(json_array(number)) "
+    "FROM given CROSS JOIN weeks USING (project, question_id, week, top)"
+)
+_HOW_MANY = (
+    "WITH given (number, project, question_id, week) AS (VALUES {}) "
+    "SELECT json_group_array(json_array(number, (SELECT count(*) FROM weeks AS kept "
+    "WHERE kept.project = given.project AND kept.question_id = given.question_id "
+    "AND kept.week = given.week))) FROM given"
+)
 _FIRST = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
 # How a set of options begins.
 _SEVERAL = "["
@@ -150,23 +158,20 @@ def add(
     A week counts so many sets of options by themselves as `names` has room for; further ones, and
     long ones, in groups.
     """
+    given = list(answers)
+    several = [
+        ((project, row, week), top)
+        for project, row, top, _ in given
+        if top.startswith(_SEVERAL) and len(top) <= NAME_CHARS
+    ]
+    named = dict(zip(several, names.of(connection, several), strict=True))
     rows = []
-    for project, row, answer, confidence in answers:
+    for project, row, answer, confidence in given:
         top = answer
-        if answer.startswith(_SEVERAL):
-            top = _named(connection, names, (project, row, week), answer)
+        if answer.startswith(_SEVERAL) and named.get(((project, row, week), answer)) != answer:
+            top = _group(answer)
         rows.append((project, row, week, top, 1, confidence, confidence**2))
     execute(connection, _ADD, rows)
-
-
-def _named(
-    connection: sqlite3.Connection, names: Names, place: tuple[str, int, int], answer: str
-) -> str:
-    """What a set of options is counted under."""
-    if len(answer) > NAME_CHARS:
-        return _group(answer)
-    (name,) = names.of(connection, place, [answer])
-    return _group(answer) if name == OTHERS else name
 
 
 def _group(top: str) -> str:

@@ -86,7 +86,7 @@ def test_long_names_in_sums_fill_little(tmp_path: Path) -> None:
             name = f"{number}".ljust(NAME_CHARS, "\U0001f600")
 
             def find(connection: sqlite3.Connection) -> list[str]:
-                return names.of(connection, (86_400, "question", 0, "shop"), [name])
+                return names.of(connection, [((86_400, "question", 0, "shop"), name)])
 
             assert database.write(find) == [name]
 

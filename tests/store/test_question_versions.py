@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -72,6 +73,17 @@ def test_many_questions_are_stored_with_few_statements(database: Database) -> No
     for turn in ("first", "second"):
         decisions.add(record(*[asked(f"q{number}", f"{turn} {number}") for number in range(650)]))
     assert 0 < len(statements) < 100
+
+
+def test_new_sets_of_many_questions_are_counted_with_few_statements(database: Database) -> None:
+    decisions = Decisions(database)
+    decisions.add(record())
+    statements = traced(database)
+    several = [replace(asked(f"q{n}", f"{n}?"), top=f'["{n}"]') for n in range(650)]
+    decisions.add(record(*several))
+    assert 0 < len(statements) < 100
+    tops = {row["top"] for row in database.rows("SELECT top FROM weeks")}
+    assert tops >= {one.top for one in several}
 
 
 def test_questions_of_decisions_that_are_stored_together_mean_what_came_last(
