@@ -21,8 +21,9 @@ from svc.rests import Company, Rests
 # and where others come now and then.
 COMPANY, VISITORS = (10.0, 0.4), (600.0, 0.7)
 
-# The seconds that count in advance of a request at most, as it may take less than the last one.
-IN_ADVANCE_S = 0.1
+# The seconds that count in advance of a request at most, as it may take less than others of its
+# key, and how much of what one took is remembered with each that took less.
+IN_ADVANCE_S, REMEMBERED = 0.1, 0.8
 
 # For callers without a key, who are everybody.
 _UNPACED = contextlib.nullcontext()
@@ -53,8 +54,8 @@ class Pacing:
         self._rests, self._unnoticed_s = rests, unnoticed_s
         self.company = company or Company(clock)
         self.processor, self._clock = processor, clock
-        # What the last request of each key took, in seconds.
-        self._last: dict[str, float] = {}
+        # What requests of each key took of late, in seconds.
+        self._usual: dict[str, float] = {}
         self._turns = CostlyWork(0, processor, clock, sleep, pause=0.0, rests=rests)
 
     def paced(
@@ -69,9 +70,8 @@ class Pacing:
     def begin(self, key_id: str, deadline: Deadline) -> float:
         """Wait while the key has a pause; the seconds that count in advance.
 
-        They are those of the key's last request: of many that wait for the end of a pause, in all
-        workers, one begins after the other. `Timeout` is raised where the pause lasts beyond the
-        deadline.
+        They are as many as its requests took of late: of many that wait for the end of a pause one
+        begins after the other. `Timeout` is raised where the pause lasts beyond the deadline.
         """
         self.company.came(key_id)
         if self.pause_s(key_id) > 0:
@@ -81,7 +81,7 @@ class Pacing:
 
     def end(self, key_id: str, counted_s: float, worked_s: float) -> None:
         """A request of which `counted_s` were counted took `worked_s`, which may be less."""
-        self._last[key_id] = worked_s
+        self._usual[key_id] = max(worked_s, REMEMBERED * self._usual.get(key_id, 0.0))
         if worked_s < counted_s:
             self._rests.take_back(key_id, (counted_s - worked_s) / self._share(key_id))
 
@@ -98,9 +98,9 @@ class Pacing:
         return max(0.0, self._rests.until(key_id) - self._clock())
 
     def _in_advance(self, key_id: str) -> float:
-        """Count for a request that begins what the last one took; how many seconds that is."""
-        last_s = min(IN_ADVANCE_S, self._last.get(key_id, 0.0))
-        return last_s if self._count(key_id, self._clock(), last_s) else 0.0
+        """Count for a request that begins what others took of late; how many seconds that is."""
+        usual_s = min(IN_ADVANCE_S, self._usual.get(key_id, 0.0))
+        return usual_s if self._count(key_id, self._clock(), usual_s) else 0.0
 
     def _count(self, key_id: str, since: float, worked_s: float) -> bool:
         """Have the key pause for so much; False where nothing counts."""

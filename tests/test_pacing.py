@@ -8,7 +8,7 @@ import pytest
 
 from svc.deadline import Deadline
 from svc.errors import Timeout
-from svc.pacing import COMPANY, IN_ADVANCE_S, VISITORS, Pacing
+from svc.pacing import COMPANY, IN_ADVANCE_S, REMEMBERED, VISITORS, Pacing
 from svc.rests import Rests
 
 COST_S, LENIENCE_S = 0.3, 0.1
@@ -220,3 +220,13 @@ def test_what_counts_in_advance_is_not_counted_again(machine: Machine) -> None:
     assert machine.pause_s() == pytest.approx(COST_S / SHARE - COST_S - LENIENCE_S)
     with machine.pacing.paced("one", machine.deadline()):
         assert machine.pause_s() == pytest.approx(IN_ADVANCE_S / SHARE - LENIENCE_S, abs=0.1)
+
+
+def test_a_cheap_request_does_not_hide_what_others_take(machine: Machine) -> None:
+    machine.do(seconds=0.05)
+    machine.do(seconds=0.0)
+    machine.now += 1.0
+    with machine.pacing.paced("one", machine.deadline()):
+        assert machine.pacing._rests.until("one") - machine.now == pytest.approx(
+            REMEMBERED * 0.05 / SHARE - LENIENCE_S
+        )

@@ -247,7 +247,9 @@ class Writer:
         """Run and commit all of them, or none; returns the error for the callers that wait."""
         try:
             _run_all(connection, jobs)
+            began = time.thread_time()
             connection.execute("COMMIT")
+            _charge(jobs, time.thread_time() - began)
         except BaseException as error:  # noqa: BLE001 - see above
             self._roll_back(connection)
             return error
@@ -320,10 +322,16 @@ def _run_all(connection: sqlite3.Connection, jobs: list[_Queued]) -> None:
         together = list(group)
         began = time.thread_time()
         results = handler(connection, [job.item for job in together])
-        each_s = (time.thread_time() - began) / sum(job.size for job in together)
+        _charge(together, time.thread_time() - began)
         for job, result in zip(together, results, strict=True):
             job.result = result
-            job.worked_s += job.size * each_s
+
+
+def _charge(jobs: Sequence[_Queued], worked_s: float) -> None:
+    """Count so many seconds of a processor for all of them together."""
+    each_s = worked_s / sum(job.size for job in jobs)
+    for job in jobs:
+        job.worked_s += job.size * each_s
 
 
 def _fail(jobs: list[_Queued], error: BaseException) -> None:
