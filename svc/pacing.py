@@ -22,8 +22,8 @@ from svc.rests import Company, Rests
 COMPANY, VISITORS = (10.0, 0.4), (600.0, 0.7)
 
 # The seconds that count in advance of a request at most, as it may take less than others of its
-# key, and how much of what one took is remembered with each that took less.
-IN_ADVANCE_S, REMEMBERED = 0.1, 0.8
+# key, and of the first one; after so many seconds half of what one took is remembered.
+IN_ADVANCE_S, FIRST_S, HALF_LIFE_S = 0.1, 0.02, 60.0
 
 # For callers without a key, who are everybody.
 _UNPACED = contextlib.nullcontext()
@@ -54,8 +54,8 @@ class Pacing:
         self._rests, self._unnoticed_s = rests, unnoticed_s
         self.company = company or Company(clock)
         self.processor, self._clock = processor, clock
-        # What requests of each key took of late, in seconds.
-        self._usual: dict[str, float] = {}
+        # What requests of each key took of late, in seconds, and when.
+        self._usual: dict[str, tuple[float, float]] = {}
         self._turns = CostlyWork(0, processor, clock, sleep, pause=0.0, rests=rests)
 
     def paced(
@@ -81,7 +81,8 @@ class Pacing:
 
     def end(self, key_id: str, counted_s: float, worked_s: float) -> None:
         """A request of which `counted_s` were counted took `worked_s`, which may be less."""
-        self._usual[key_id] = max(worked_s, REMEMBERED * self._usual.get(key_id, 0.0))
+        before_s = self._usual_s(key_id) if key_id in self._usual else 0.0
+        self._usual[key_id] = max(worked_s, before_s), self._clock()
         if worked_s < counted_s:
             self._rests.take_back(key_id, (counted_s - worked_s) / self._share(key_id))
 
@@ -99,8 +100,15 @@ class Pacing:
 
     def _in_advance(self, key_id: str) -> float:
         """Count for a request that begins what others took of late; how many seconds that is."""
-        usual_s = min(IN_ADVANCE_S, self._usual.get(key_id, 0.0))
+        usual_s = min(IN_ADVANCE_S, self._usual_s(key_id))
         return usual_s if self._count(key_id, self._clock(), usual_s) else 0.0
+
+    def _usual_s(self, key_id: str) -> float:
+        """What a request of the key takes, as far as is known: a cheap one hides no other."""
+        if key_id not in self._usual:
+            return FIRST_S
+        worked_s, noted_at = self._usual[key_id]
+        return float(worked_s * 0.5 ** ((self._clock() - noted_at) / HALF_LIFE_S))
 
     def _count(self, key_id: str, since: float, worked_s: float) -> bool:
         """Have the key pause for so much; False where nothing counts."""

@@ -8,7 +8,7 @@ import pytest
 
 from svc.deadline import Deadline
 from svc.errors import Timeout
-from svc.pacing import COMPANY, IN_ADVANCE_S, REMEMBERED, VISITORS, Pacing
+from svc.pacing import COMPANY, FIRST_S, HALF_LIFE_S, IN_ADVANCE_S, VISITORS, Pacing
 from svc.rests import Rests
 
 COST_S, LENIENCE_S = 0.3, 0.1
@@ -27,6 +27,8 @@ class Machine:
         self.pauses: list[float] = []
         clocks = (lambda: self.used, lambda: self.now, self.sleep)
         self.pacing = Pacing(Rests(LENIENCE_S), unnoticed_s, None, *clocks)
+        # A request of before took next to nothing.
+        self.pacing.end("one", 0.0, 0.0)
 
     def deadline(self, within_s: float = 60.0) -> Deadline:
         return Deadline(within_s, lambda: self.now)
@@ -203,13 +205,13 @@ def test_a_pause_never_lasts_beyond_the_deadline(machine: Machine) -> None:
 def test_of_many_requests_that_wait_one_begins_after_the_other(machine: Machine) -> None:
     """All at once they would fill all workers, and leave them empty for as long after it."""
     machine.do(seconds=0.05)
-    machine.now += 10 * COMPANY_S
-    machine.do("other", 0.0)
+    machine.now += COMPANY_S / 2
+    usual_s = 0.05 * 0.5 ** (COMPANY_S / 2 / HALF_LIFE_S)
     with contextlib.ExitStack() as requests:
         for _ in range(10):
             requests.enter_context(machine.pacing.paced("one", machine.deadline()))
     # None of them took any time: what counted in advance counts no more.
-    assert sum(machine.pauses) == pytest.approx(9 * 0.05 / SHARE - LENIENCE_S)
+    assert sum(machine.pauses) == pytest.approx(9 * usual_s / SHARE - LENIENCE_S, abs=0.01)
     assert machine.pause_s() == 0.0
 
 
@@ -225,8 +227,15 @@ def test_what_counts_in_advance_is_not_counted_again(machine: Machine) -> None:
 def test_a_cheap_request_does_not_hide_what_others_take(machine: Machine) -> None:
     machine.do(seconds=0.05)
     machine.do(seconds=0.0)
-    machine.now += 1.0
+    machine.now += HALF_LIFE_S
+    machine.do("other", 0.0)
     with machine.pacing.paced("one", machine.deadline()):
-        assert machine.pacing._rests.until("one") - machine.now == pytest.approx(
-            REMEMBERED * 0.05 / SHARE - LENIENCE_S
-        )
+        until = machine.pacing._rests.until("one")
+    assert until - machine.now == pytest.approx(0.5 * 0.05 / SHARE - LENIENCE_S, abs=0.001)
+
+
+def test_the_first_requests_of_a_key_begin_a_little_after_each_other(machine: Machine) -> None:
+    with contextlib.ExitStack() as requests:
+        for _ in range(40):
+            requests.enter_context(machine.pacing.paced("new", machine.deadline()))
+    assert sum(machine.pauses) == pytest.approx(39 * FIRST_S / SHARE - LENIENCE_S)
