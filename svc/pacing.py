@@ -1,8 +1,8 @@
 """Paced work of an API key: what its requests do side by side, as they may wait for others.
 
-A key that is alone has the whole of each worker. Beside another one it has less than half of it, so
-that a small request finds room at any time: the median of others grows where more is taken than
-that. Who asks now and then alone is to be met by a key that takes less than the whole.
+A key that is alone has the whole of each worker. Beside another one it has less than half of it:
+where more than half of the time is taken, the median of others grows. Where others ask only now and
+then it has more, but not the whole, so that they find room too.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from svc.costly import CostlyWork
 from svc.deadline import Deadline
 from svc.rests import Company, Rests
 
-# What a key has of a processor while another one asked for something in so many seconds, in company
-# and where others come now and then.
+# How many seconds ago another key asked for something at most, and what share of a processor a key
+# has then: in company, and where others come now and then.
 COMPANY, VISITORS = (10.0, 0.4), (600.0, 0.7)
 
 # The seconds that count in advance of a request at most, as it may take less than others of its

@@ -68,7 +68,7 @@ class SharedRests:
         self._until[slot] = max(self._until[slot], now) + seconds / self._at_once
 
     def take_back(self, key_id: str, seconds: float) -> None:
-        """Have it pause for so much less than it would in a single one."""
+        """Have the key pause less in all processes, by its part of so much in a single one."""
         self._until[_slot(key_id)] -= seconds / self._at_once
 
 

@@ -15,7 +15,7 @@ from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES
 from svc.store.numbers import Numbered
 from svc.store.project_sizes import CHALLENGER_SIZE, DECISION_SIZE, JOB_ROW_SIZE, free
 from svc.store.project_sums import add_labels
-from svc.store.rows import execute
+from svc.store.rows import execute, listed
 
 # How many decisions one transaction deletes at most. Others wait for it.
 TOGETHER = 100
@@ -107,7 +107,7 @@ def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = 
 
 def _count_labels(connection: sqlite3.Connection, these: str) -> None:
     """Count the labels of these no more."""
-    labels = json.loads(connection.execute(_LABELS, (these,)).fetchone()[0])
+    labels = listed(connection, _LABELS, (these,))
     execute(connection, _FEWER, labels)
     of_projects = Counter[str]()
     for project, _, count in labels:

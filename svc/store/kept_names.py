@@ -32,7 +32,7 @@ class Names:
     """Says under which names decisions count; the writer's thread alone uses it."""
 
     def __init__(self, known: str, how_many: str) -> None:
-        """Both are as `rows.find` takes them, with rows that have a number first.
+        """Both are as `rows.find` takes them.
 
         `known` selects the numbers of those rows that are there, of a place and a name each, and
         `how_many` for each number how many names its place has.
@@ -59,7 +59,7 @@ class Names:
 
     def _with_room(self, connection: sqlite3.Connection, rows: Sequence[_Row]) -> list[_Row]:
         """Those rows that are there, and as many of the others as their places have room for."""
-        found = find(connection, self._known_names, _numbered(rows))
+        found = find(connection, self._known_names, rows)
         there = {rows[number] for (number,) in found}
         new: dict[_Place, list[_Row]] = {}
         for row in rows:
@@ -75,7 +75,7 @@ class Names:
             for place, count in wanted.items()
             if (room := self._room.get(hash(place))) is None or 0 < room < count
         ]
-        for number, count in find(connection, self._how_many, _numbered(places)):
+        for number, count in find(connection, self._how_many, places):
             self._room[hash(places[number])] = max(0, KEPT_NAMES - count)
 
     def _fitting(self, place: _Place, rows: Sequence[_Row]) -> Sequence[_Row]:
@@ -85,7 +85,3 @@ class Names:
         if taken < room or not room:
             self._room[hash(place)] = min(room - taken, UNCOUNTED)
         return rows[:taken]
-
-
-def _numbered(rows: Sequence[_Row]) -> list[_Row]:
-    return [(number, *row) for number, row in enumerate(rows)]

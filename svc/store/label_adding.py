@@ -24,6 +24,9 @@ Stored = dict[Place, tuple[CalibrationState, int]]
 # A reading, and what the members of a council said, as they are stored.
 _Packed = tuple[bytes, bytes | None]
 
+# A label with those of its fields that are long, encoded.
+Encoded = tuple[NewLabel, _Packed]
+
 # The columns of what is known of a question.
 LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools"
 
@@ -68,10 +71,6 @@ _KNOWN = (
 )
 
 
-# A label with those of its fields that are long, encoded.
-Encoded = tuple[NewLabel, _Packed]
-
-
 class _There(NamedTuple):
     """What there is where a label is to be stored; `state` and what follows are of the queue."""
 
@@ -92,8 +91,7 @@ def add(connection: sqlite3.Connection, items: Sequence[Encoded]) -> Stored:
     labels = [label for label, _ in last.values()]
     reviewed = [(*place, label.reviewer is not None) for place, (label, _) in last.items()]
     execute(connection, _REVIEWED, reviewed)
-    numbered = [(number, *place) for number, place in enumerate(last)]
-    there = {number: _There(*found) for number, *found in find(connection, _THERE, numbered)}
+    there = {number: _There(*found) for number, *found in find(connection, _THERE, [*last])}
     # Before any is deleted, as no id is given twice.
     first_id = last_number(connection, Numbered.LABELS) + 1
     execute(connection, _DROP, [(one.label_id,) for one in there.values() if one.label_id])
@@ -126,8 +124,7 @@ def _counted(
         projects[project] += count
     project_sums.add_labels(connection, projects)
     places = list(questions)
-    numbered = [(number, *place) for number, place in enumerate(places)]
-    known = find(connection, _KNOWN, numbered, KNOWN_TOGETHER)
+    known = find(connection, _KNOWN, places, KNOWN_TOGETHER)
     return {
         places[number]: (CalibrationState(*state), grown[places[number]])
         for number, *state in known

@@ -133,14 +133,15 @@ class AskedQuestions:
         self._meant: dict[Place, int] = {}
         self._new: list[tuple[int, bytes, str, str]] = []
         self._asked: dict[Place, int] = {}
-        wanted = dict.fromkeys(
-            (decision.project, question.key, question.digest)
-            for decision in decisions
-            for question in decision.questions
+        wanted = list(
+            dict.fromkeys(
+                (decision.project, question.key, question.digest)
+                for decision in decisions
+                for question in decision.questions
+            )
         )
-        numbered = [(number, *exact) for number, exact in enumerate(wanted)]
-        for number, row, meant in find(connection, _FIND, numbered):
-            _, project, key, digest = numbered[number]
+        for number, row, meant in find(connection, _FIND, wanted):
+            project, key, digest = wanted[number]
             if row is not None:
                 self._rows[digest] = row
             if meant is not None:

@@ -13,14 +13,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from svc import limits
 from svc.jsontext import JsonObject
 from svc.store import ids
 from svc.store.audit_pages import ASKS, READINGS
 from svc.store.database import Database
-from svc.store.rows import execute
+from svc.store.rows import execute, listed
 
 # A project and the row of an exact question.
 Wording = tuple[str, int]
@@ -451,8 +450,8 @@ def _close_oldest(wording: Wording, most: int, connection: sqlite3.Connection) -
     chance.
     """
     waiting = 0
-    by_round = dict(_found(connection, _WAITING_BY_ROUND, wording))
-    for place, number in enumerate(_found(connection, _OPEN, wording)):
+    by_round = dict(listed(connection, _WAITING_BY_ROUND, wording))
+    for place, number in enumerate(listed(connection, _OPEN, wording)):
         waiting += by_round.get(number, 0)
         if place and (waiting > 2 * most or place >= limits.REVIEW_ROUNDS):
             connection.execute(_CLOSE, (number,))
@@ -464,11 +463,11 @@ def _hand_out(
 ) -> list[ReviewItem]:
     values = {**values, **_named(wording)}
     limit, reviewer = values["limit"], values["reviewer"]
-    taken = _found(connection, _PLACES.format(_MINE), values)
+    taken = listed(connection, _PLACES.format(_MINE), values)
     (handed,) = connection.execute(_COUNT, (*wording, HANDED)).fetchone()
     for more, room in ((_AGAIN, limit), (_NEXT, max(0, most - handed))):
         left = {**values, "limit": min(room, limit - len(taken))}
-        taken += _found(connection, _PLACES.format(more), left)
+        taken += listed(connection, _PLACES.format(more), left)
     execute(connection, _LEASE, [(*one, reviewer, until_ms) for one in taken])
     _move_frontier(connection, values)
     return [_item(row) for row in connection.execute(_MINE, values)]
@@ -481,14 +480,6 @@ def _move_frontier(connection: sqlite3.Connection, values: JsonObject) -> None:
     (mean,) = connection.execute(_MEAN_CHANCE, values).fetchone()
     connection.execute(_CHANCES, {**values, "mean": mean})
     connection.execute(_REACH, values)
-
-
-def _found(
-    connection: sqlite3.Connection, query: str, values: JsonObject | tuple[object, ...]
-) -> list[Any]:
-    """What a query finds that has one row, with a JSON array."""
-    (found,) = connection.execute(query, values).fetchone()
-    return list(json.loads(found))
 
 
 def _item(row: sqlite3.Row) -> ReviewItem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -31,16 +31,29 @@ def find(
     rows: Sequence[Sequence[Any]],
     together: int = TOGETHER,
 ) -> Iterator[list[Any]]:
-    """What the `statement` selects by rows, which is a JSON array of an array for each.
+    """What a `statement` selects by rows of equal length: a JSON array, with an array for each.
 
-    By at most so many rows `together`.
-
-    The writer would wait for the interpreter after each row that it fetches. Numbers with a
-    fraction have 15 digits in JSON that SQLite writes.
+    `{}` in it stands for the values of at most `together` rows, each with its number first. Numbers
+    with a fraction have 15 digits in JSON that SQLite writes.
     """
-    for cursor in _executed(connection, statement, rows, together):
-        (found,) = cursor.fetchone()
-        yield from json.loads(found)
+    numbered = [(number, *row) for number, row in enumerate(rows)]
+    for cursor in _executed(connection, statement, numbered, together):
+        yield from _listed(cursor)
+
+
+def listed(
+    connection: sqlite3.Connection, query: str, values: Mapping[str, Any] | Sequence[Any]
+) -> list[Any]:
+    """What a query selects that has one row, with a JSON array.
+
+    The writer would wait for the interpreter after each row that it fetches.
+    """
+    return _listed(connection.execute(query, values))
+
+
+def _listed(cursor: sqlite3.Cursor) -> list[Any]:
+    (found,) = cursor.fetchone()
+    return list(json.loads(found))
 
 
 def _executed(

@@ -25,7 +25,8 @@ def test_what_is_found_by_many_rows_comes_in_few(together: int) -> None:
     connection.execute("CREATE TABLE numbers (number INTEGER PRIMARY KEY, name)")
     connection.executemany("INSERT INTO numbers VALUES (?, ?)", [(3, "three"), (40, 'fo"rty\0')])
     statement = (
-        "WITH wanted (number) AS (VALUES {}) SELECT json_group_array(json_array(number, name)) "
+        "WITH wanted (place, number) AS (VALUES {}) "
+        "SELECT json_group_array(json_array(number, name)) "
         "FROM wanted CROSS JOIN numbers USING (number)"
     )
     wanted = [(number,) for number in range(100)]
