@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 import requests
+from requests.adapters import HTTPAdapter
 
 from svc.store import ApiKeys, Database
 from tests.e2e.serving import WAIT_S, Server
@@ -31,8 +32,10 @@ SLOW_S = 50.0
 QUESTIONS = 650
 CALLERS = 20
 
-# Seconds of load, and of each measurement without it.
-LOAD_S, SHORT_S, ALONE_S = 10.0, 3.0, 1.5
+# Seconds of load, and of each measurement without it; from one measured request to the next; and
+# how many of them are under way at most.
+LOAD_S, SHORT_S, ALONE_S = 10.0, 3.0, 3.0
+EVERY_S, UNDER_WAY = 0.1, 64
 
 # The key's rate is the default; the other one is never limited.
 RPM, OTHER_RPM = 600, 1_000_000
@@ -171,20 +174,36 @@ class Keys:
         return json.dumps(body).encode()
 
     def _measure(self, server: Server, seconds: float) -> tuple[list[float], list[float]]:
-        """The times of new decisions of the other key and of `/health`, in turn."""
-        decided, health = [], []
-        end = time.monotonic() + seconds
-        with requests.Session() as session, requests.Session() as watcher:
-            while time.monotonic() < end:
-                body = decision(f"state {next(self._numbers)}", debias=False)
-                began = time.monotonic()
-                url = f"{server.url}/v1/decide"
-                session.post(url, json=body, headers=self._other, timeout=WAIT_S).raise_for_status()
-                answered = time.monotonic()
-                watcher.get(f"{server.url}/health", timeout=WAIT_S).raise_for_status()
-                decided.append(answered - began)
-                health.append(time.monotonic() - answered)
-        return decided, health
+        """The times of new decisions of the other key and of `/health`.
+
+        One of each is due every `EVERY_S`, whether or not those before were answered, and its time
+        counts from then: who waits for each answer before the next request measures the busy
+        moments least ("coordinated omission").
+        """
+        with requests.Session() as session, ThreadPoolExecutor(UNDER_WAY) as threads:
+            session.mount("http://", HTTPAdapter(pool_maxsize=UNDER_WAY))
+            began = time.monotonic()
+            decided, health = [], []
+            for number in range(int(seconds / EVERY_S)):
+                due = began + number * EVERY_S
+                time.sleep(max(0.0, due - time.monotonic()))
+                decided.append(threads.submit(self._decide, session, server.url, due))
+                health.append(threads.submit(_look, session, server.url, due))
+            return [done.result() for done in decided], [done.result() for done in health]
+
+    def _decide(self, session: requests.Session, url: str, due: float) -> float:
+        """Have the other key decide something new; the seconds from when that was due."""
+        body = decision(f"state {next(self._numbers)}", debias=False)
+        headers = self._other
+        response = session.post(f"{url}/v1/decide", json=body, headers=headers, timeout=WAIT_S)
+        response.raise_for_status()
+        return time.monotonic() - due
+
+
+def _look(session: requests.Session, url: str, due: float) -> float:
+    """Ask for `/health`; the seconds from when that was due."""
+    session.get(f"{url}/health", timeout=WAIT_S).raise_for_status()
+    return time.monotonic() - due
 
 
 def in_turn(bodies: list[bytes]) -> Callable[[], bytes]:
