@@ -44,8 +44,10 @@ from svc.providers import (
     Throttled,
 )
 
-# How often the batches are looked through for one whose creation had no response.
-LOOKS = 3
+# How often the batches are looked through for one whose creation had no response, after pauses that
+# are so many times longer after each further such creation; and how many of these there are at
+# most, since the provider may carry out each.
+LOOKS, LONGER, CREATIONS = 3, 4, 5
 
 # For so many seconds a file or a batch may still come to be at the provider that gave no response.
 CREATED_WITHIN_S = 60.0
@@ -116,16 +118,18 @@ class _Record:
 
     It was tried to upload the file, and to create the batch, where these are true. The file was
     uploaded `again` where nobody had heard of the first. `attempt` counts the batches that failed
-    whole. What came of the creation was `unusable`, so that there may be a batch of which nobody
-    knows the id. `since` is when the batch was created, `full_since` when the provider's queue was
-    full first. A batch is `stopped` that was cancelled from here. `left` are the files that are
-    still at the provider when it is over.
+    whole, and `unanswered` the creations without a response since then. What came of the creation
+    was `unusable`, so that there may be a batch of which nobody knows the id. `since` is when the
+    batch was created, `full_since` when the provider's queue was full first. A batch is `stopped`
+    that was cancelled from here. `left` are the files that are still at the provider when it is
+    over.
     """
 
     uploading: bool = False
     again: bool = False
     file: str | None = None
     creating: bool = False
+    unanswered: int = 0
     unusable: bool = False
     batch: str | None = None
     attempt: int = 0
@@ -234,7 +238,7 @@ class Sending:
     @property
     def _settle_s(self) -> float:
         """How long after a lost response a creation may still take place."""
-        return min(5.0, self._poll_s)
+        return float(min(5.0, self._poll_s) * LONGER ** max(0, self._record.unanswered - 1))
 
     def _save(self, **changes: Any) -> None:
         for name, value in changes.items():
@@ -246,10 +250,12 @@ class Sending:
         if batch is None and self._record.creating and self._looks < LOOKS:
             self._at = self._clock() + self._settle_s
             return
-        if batch is None and self._record.unusable:
+        if batch is None and (self._record.unusable or self._record.unanswered >= CREATIONS):
+            many = self._record.unanswered
+            replies = "its reply" if many == 1 else f"each of {many} replies"
             raise RoundsEnd(
-                f"provider {self.file.provider} may have created batch {self._name}, but its reply "
-                "could not be read, and its list does not have it"
+                f"provider {self.file.provider} may have created batch {self._name}, but {replies} "
+                "was lost or could not be read, and its list does not have it"
             )
         if batch is None:
             batch = self._create(self._uploaded())
@@ -285,8 +291,10 @@ class Sending:
         try:
             return self._api.create(file_id, self._name, self.file.model)
         except ProviderError as error:
+            unclear = isinstance(error, _UNCLEAR)
             self._save(
-                creating=isinstance(error, _UNCLEAR),
+                creating=unclear,
+                unanswered=self._record.unanswered + unclear,
                 unusable=isinstance(error, BadReply),
                 since=self._now(),
             )
@@ -332,6 +340,7 @@ class Sending:
         self._save(
             batch=None,
             creating=False,
+            unanswered=0,
             unusable=False,
             attempt=self._record.attempt + 1,
             full_since=None if too_long else full_since,

@@ -59,10 +59,13 @@ class Sender:
         if target.scheme == "https":
             # The authorities are read once, which is not the receiver's doing.
             _tls()
+        left_s = give_up_at - time.monotonic()
+        if left_s <= 0:  # The look-up of its name took all of it.
+            raise Undelivered(self._late)
         of_all.begin()
         spare = Spare(limits.HOOK_PROCESSOR_S, of_all)
         meter = Meter(spare.use, spare.has_left, with_collections=False)
-        with self._watchdog.watching(_left(give_up_at), meter=meter) as watch:
+        with self._watchdog.watching(left_s, meter=meter) as watch:
             connection = _Connection(target, found, give_up_at, watch)
             try:
                 connection.request("POST", target.path, body, {**headers, "Host": target.authority})
@@ -74,11 +77,15 @@ class Sender:
                 if watch.kept_busy:
                     raise Undelivered("its connection took too much of a processor") from None
                 if time.monotonic() >= give_up_at:
-                    raise Undelivered(f"it did not answer within {self._seconds:g} s") from None
+                    raise Undelivered(self._late) from None
                 raise Undelivered(_why(error)) from None
             finally:
                 meter.pause()
                 connection.close()
+
+    @property
+    def _late(self) -> str:
+        return f"it did not answer within {self._seconds:g} s"
 
 
 class _Connection(HTTPConnection):

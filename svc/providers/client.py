@@ -244,7 +244,7 @@ class Client:
         headers: Mapping[str, str] = _NO_MORE,
     ) -> Reply:
         if timeout_s <= 0:
-            raise CallTimedOut("no time was left for the call")
+            raise _uncharged(CallTimedOut("no time was left for the call"))
         transport, peer = self._transports[provider.name], (provider.name, deadline.effort.caller)
         of_all = self._peers.get(peer)
         if of_all is not None and (wait_s := of_all.wait_s()):
@@ -293,6 +293,18 @@ def _free(error: BaseException | None) -> None:
 
 
 def _failure(watch: Watch, error: Exception | None) -> ProviderError:
+    """The project's own error, which is not charged where nothing was sent."""
+    failure = _own(watch, error)
+    return failure if watch.asked else _uncharged(failure)
+
+
+def _uncharged(failure: ProviderError) -> ProviderError:
+    """The failure of a call of which the provider has nothing."""
+    failure.may_be_charged = False
+    return failure
+
+
+def _own(watch: Watch, error: Exception | None) -> ProviderError:
     """The project's own error; others name hosts and values, so only their type is kept."""
     if watch.cancelled:
         return Cancelled("cut off")

@@ -42,6 +42,7 @@ class Watch:
         "_pace",
         "_provider",
         "_sock",
+        "asked",
         "at",
         "cancelled",
         "expired",
@@ -62,6 +63,8 @@ class Watch:
         self._effort, self._provider, self._meter = effort, provider, meter
         self.expired = False
         self.cancelled = False
+        # Whether the provider may have any of it.
+        self.asked = False
         # Whether it was cut off because it took too much of a processor.
         self.kept_busy = False
         self._sock: Any = None
@@ -109,6 +112,8 @@ class Watch:
 
     def sending(self) -> None:
         """Note that the call is sent from now on."""
+        # A socket that is shut down while it connects seems to be connected.
+        self.asked = not self.ended
         if self._meter is not None:
             self._meter.pause()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -44,12 +45,16 @@ _SEVERAL = "["
 _GROUPS = 1_024
 # How the name of a group begins; a set, which is JSON, never does so.
 _GROUP = f"[{OTHERS} "
+# How an option with a long name is counted, and the digits of its SHA-256 there: each week would
+# have the name anew. A set, which is JSON, never begins so either.
+_LONG, _LONG_DIGITS = "[(long) ", 32
 # A row after every other.
 _END = 2**63 - 1
 _SINCE = (
     "SELECT week, top, decisions, confidence, squares FROM weeks "
     "WHERE project = ? AND question_id = ? AND week > ? AND week <= ? ORDER BY week, top"
 )
+_DEFINITION = "SELECT definition FROM questions WHERE id = ?"
 
 
 @dataclass(slots=True)
@@ -111,10 +116,14 @@ class Weeks:
         place = (project, question_id, this_week - weeks, this_week)
         with self._database.read() as connection:
             rows = connection.execute(_SINCE, place).fetchall()
+            is_short = any(row["top"].startswith(_LONG) for row in rows)
+            names = _long_names(connection, question_id) if is_short else {}
         by_number: dict[int, Week] = {}
-        for week_number, top, decisions, confidence, squares in rows:
+        for week_number, counted_as, decisions, confidence, squares in rows:
             week = by_number.setdefault(week_number, Week(week_number, {}, 0.0))
-            week.tops[top] = decisions
+            top = names.get(counted_as, counted_as)
+            # Earlier versions counted long names as they are.
+            week.tops[top] = week.tops.get(top, 0) + decisions
             week.confidence += confidence
             known = week.squares is not None and squares is not None
             week.squares = week.squares + squares if known else None
@@ -156,7 +165,7 @@ def add(
     """Count `answers` of one week: (project, question row, top answer, its raw probability).
 
     A week counts so many sets of options by themselves as `names` has room for; further ones, and
-    long ones, in groups.
+    long ones, in groups. Options with long names are counted under what stands for them.
     """
     given = list(answers)
     several = [
@@ -170,6 +179,8 @@ def add(
         top = answer
         if answer.startswith(_SEVERAL) and named.get(((project, row, week), answer)) != answer:
             top = _group(answer)
+        elif len(answer) > NAME_CHARS:
+            top = _shortened(answer)
         rows.append((project, row, week, top, 1, confidence, confidence**2))
     execute(connection, _ADD, rows)
 
@@ -180,6 +191,18 @@ def _group(top: str) -> str:
         return top
     number = int.from_bytes(hashlib.sha256(top.encode()).digest()[:4], "big") % _GROUPS
     return f"{_GROUP}{number}]"
+
+
+def _shortened(option: str) -> str:
+    """What stands for an option with a long name."""
+    return f"{_LONG}{hashlib.sha256(option.encode()).hexdigest()[:_LONG_DIGITS]}]"
+
+
+def _long_names(connection: sqlite3.Connection, question_id: int) -> Mapping[str, str]:
+    """The options of a wording by what stands for them."""
+    (definition,) = connection.execute(_DEFINITION, (question_id,)).fetchone()
+    options = json.loads(definition).get("options", ())
+    return {_shortened(option): option for option in options if len(option) > NAME_CHARS}
 
 
 def _summed(counts: Iterable[tuple[str, int]]) -> dict[str, int]:

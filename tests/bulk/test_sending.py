@@ -16,6 +16,7 @@ from svc import limits
 from svc.bulk.sending import (
     ATTENDED,
     CREATED_WITHIN_S,
+    CREATIONS,
     UNATTENDED,
     RoundsEnd,
     Sending,
@@ -424,6 +425,28 @@ def test_a_creation_that_did_not_take_place_is_tried_again(file: BatchFile) -> N
 
     api = Api(output=tuple(map(result, CALLS)), fails=fails)
     assert run(file, api, Clock()).over and len(api.batches) == 1
+
+
+def test_creations_without_a_response_are_few(file: BatchFile) -> None:
+    """The provider may carry out each, though its list never has any."""
+    created: list[float] = []
+
+    def fails(method: str) -> None:
+        if method == "create":
+            created.append(clock.now)
+            raise ServerTrouble("502")
+
+    api, clock = Api(fails=fails), Clock()
+    sending = Sending(file, api, 30.0, clock, now=clock, patience=UNATTENDED)
+    with pytest.raises(RoundsEnd, match=r"may have created batch svc-.*, but each of 5 replies"):
+        advance(sending, clock, 86_400.0)
+    assert len(created) == CREATIONS
+    # A provider whose creations fail for a quarter of an hour is waited for.
+    assert created[-1] - created[0] > 900
+    # Nor is another one created after a new start.
+    with pytest.raises(RoundsEnd):
+        run(file, api, clock, 86_400.0)
+    assert len(created) == CREATIONS
 
 
 def test_a_creation_whose_reply_cannot_be_read_is_not_repeated(file: BatchFile) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from svc import limits, pacing, ratelimit
+from svc.bulk import sending
 from svc.engine import ask, cache, reply
 from svc.providers import streams
 from svc.providers.redaction import MESSAGE_WORK, WORK_A_SECOND
@@ -72,6 +73,7 @@ SAID = {
     "Batch API may take {} s until": streams.SPARE_S,
     "within 10 s and {} s of a processor": limits.HOOK_PROCESSOR_S,
     "what takes more than {:g} ms of it": 1_000 * limits.EXCHANGE_PROCESSOR_S,
+    "one whose creations had none, {} times at most": sending.CREATIONS,
     "and {:g} s for each MB that comes": 1_000_000 * limits.EXCHANGE_BYTE_S,
     "Where these have taken {} s of a processor": limits.PEER_PROCESSOR_S,
     "where exports take a second beyond {} s each": limits.EXPORT_PROCESSOR_S,

@@ -63,6 +63,17 @@ def test_a_receiver_that_hangs_is_left_in_time() -> None:
     assert time.monotonic() - began < SECONDS + SLACK
 
 
+def test_a_name_that_is_looked_up_for_all_of_the_time_is_one_that_does_not_answer() -> None:
+    def looks_long(host: str, port: int) -> list[str]:
+        time.sleep(SECONDS)
+        return ["127.0.0.1"]
+
+    with Receiver() as receiver:
+        with pytest.raises(Undelivered, match=r"did not answer within 0\.5 s"):
+            post(receiver.url, Sender(looks_long, SECONDS))
+        assert not receiver.journal
+
+
 @pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 2", b""])
 def test_an_answer_that_drips_is_cut_in_time(begin: bytes) -> None:
     with Receiver(writing(begin, forever=b"0", pause_s=0.05)) as receiver:

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -270,6 +270,33 @@ def test_a_connection_that_breaks_within_a_good_reply_may_be_charged(behaviour):
     with scripted(always(behaviour)) as (_, client):
         with pytest.raises(BrokenReply):
             client.call(MODEL, CALL, LONG)
+
+
+def test_a_call_that_never_left_is_not_charged():
+    """A provider whose system takes no further connection has nothing of it."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(2):  # as many as it takes without being asked
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        client = stack.enter_context(client_of(f"http://127.0.0.1:{listener.getsockname()[1]}"))
+        for seconds in (SOON, 0.0):
+            with pytest.raises(CallTimedOut) as late:
+                client.call(MODEL, CALL, seconds)
+            assert not late.value.may_be_charged
+        gone = Deadline(LONG)
+        threading.Timer(SOON, gone.cancel).start()
+        with pytest.raises(Cancelled) as left:
+            client.call(MODEL, CALL, LONG, deadline=gone)
+        assert not left.value.may_be_charged
+
+
+def test_a_call_that_left_may_be_charged_though_its_time_is_over():
+    with scripted(always(Silent())) as (_, client):
+        with pytest.raises(CallTimedOut) as late:
+            client.call(MODEL, CALL, SOON)
+    assert late.value.may_be_charged
 
 
 def test_a_refused_connection_may_be_tried_again():

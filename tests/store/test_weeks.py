@@ -145,6 +145,28 @@ def test_long_sets_of_options_are_counted_in_groups(database: Database) -> None:
     assert all(len(top) <= NAME_CHARS for top in week.tops)
 
 
+def test_an_option_with_a_long_name_is_counted_by_what_stands_for_it(database: Database) -> None:
+    """Each week would have the name anew, beside what the size of a project counts."""
+    clock, long = Clock(), "\U0001f600" * 45_000
+    decisions = Decisions(database, clock)
+    definition = json.dumps({"type": "choice", "options": {long: "", "short": ""}})
+    question = replace(asked("topic"), definition=definition)
+    for top in (long, "short", long):
+        decisions.add(record(replace(question, top=top, confidence=0.5)))
+    wording = QuestionVersions(database).latest("default", "topic")
+    assert wording is not None
+    # An earlier version counted it under its name.
+    earlier = ("default", wording.question_id, weeks.number(clock.now_ms), long, 1, 0.5, 0.25)
+    columns = "project, question_id, week, top, decisions, confidence, squares"
+    add = f"INSERT INTO weeks ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    with database.read() as connection:
+        stored = [top for (top,) in connection.execute("SELECT top FROM weeks")]
+    assert len(stored) == 2 and max(map(len, stored)) < 50
+    database.write(lambda connection: connection.execute(add, earlier).rowcount)
+    (week,) = Weeks(database).read("default", wording.question_id, 1, clock.now_ms)
+    assert week.counts == week.grouped == {long: 3, "short": 1} and week.confidence == 2.0
+
+
 def test_a_week_is_not_counted_anew_for_each_set_of_options(database: Database) -> None:
     """It would take milliseconds each where sets are long, in which nothing else is written."""
     Decisions(database).add(record(asked("topic")))

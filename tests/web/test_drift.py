@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.preferring import PreferringModel
 from tests.web.conftest import Start
 from tests.web.labelled import CITY, NOUL, Labelled, obeying
-from tests.web.models import ANIMAL
+from tests.web.models import ANIMAL, replying
 
 
 @pytest.fixture
@@ -71,3 +72,11 @@ def test_weeks_out_of_range_are_refused(labelled: Labelled, weeks: str) -> None:
 def test_what_was_never_asked_is_404(labelled: Labelled) -> None:
     assert labelled.get("/v1/drift?question=q", 404)["error"]["type"] == "not_found"
     assert "question" in labelled.get("/v1/drift", 422)["error"]["message"]
+
+
+def test_an_option_with_a_long_name_is_in_the_mix_by_its_name(start: Start) -> None:
+    long = "o" * 400
+    labelled = Labelled(start(replying(PreferringModel({long: 0.9, "short": 0.1}))).test_client())
+    question = {**ANIMAL, "options": {long: "", "short": ""}}
+    labelled.decide("a state", question)  # type: ignore[arg-type]
+    assert only_week(labelled)["mix"] == {long: 1.0}
