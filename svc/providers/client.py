@@ -126,10 +126,11 @@ class Client:
             if corrections is not NO_CORRECTIONS:
                 traits = traits.corrected(corrections.all)
             body = protocol.body(provider, model.name, call, traits)
-            sent = SentCall(body, Redactor(call, key, self._allowance), provider.aggregator)
             data = encoded(body, call.images)
             limit = min(timeout_s, provider.timeout_s)
             with self._long.coming(model, deadline) as coming:
+                redactor = Redactor(call, key, self._allowance, coming.has_left)
+                sent = SentCall(body, redactor, provider.aggregator)
                 asked = (protocol.path, key, data, limit, deadline, coming, headers)
                 reply = self._asked(model, *asked)
                 with self._long.reading(reply.body, model, deadline):

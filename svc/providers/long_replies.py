@@ -108,9 +108,8 @@ class ComingReply:
         Waits for room, as much as any reply may need, as long as `is_wanted`; until then the
         provider has to wait with the rest. Raises `Unread`.
         """
-        self.meter.count()
         self.came += size
-        if not self._deadline.effort.replies_s.has_left(self._model.id):
+        if not self.has_left():
             raise Unread(TAKE_TOO_LONG)
         while not self._has_room:
             if not is_wanted() or self._deadline.left() <= 0:
@@ -119,6 +118,11 @@ class ComingReply:
             if not self._has_room:
                 time.sleep(limits.ROOM_LOOK_S)
         return self._deadline.effort.parts.take(self._model.id, size // limits.REPLY_BYTES_A_PART)
+
+    def has_left(self) -> bool:
+        """Whether the replies of the model may take any more of a processor."""
+        self.meter.count()
+        return self._deadline.effort.replies_s.has_left(self._model.id)
 
     def take_whole(self, size: int) -> None:
         """Take a reply of so many bytes that is there already. Raises `Unread`.

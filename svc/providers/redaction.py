@@ -3,12 +3,14 @@
 Providers echo prompts, keys and images in their errors, so the log gets a short message with
 every run of it that stands in what was sent taken out, and codes only where they look like codes.
 
-Looking for a message in what was sent takes longer the more that is. So a process looks through so
-many letters a second; where these are used up, nothing of a message is logged or believed.
+Looking for a message in what was sent takes longer the more that is, and the stranger. So it takes
+a process some part of a processor at most, and of what the replies to a request may take; where
+that is used up, nothing of a message is logged or believed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import html
 import math
 import re
@@ -27,17 +29,21 @@ MESSAGE_CHARS = 300
 # A shorter run inside a word is not taken for an echo; a whole word always is.
 RUN_CHARS = 4
 
-# What was sent in one call is always looked through where it has at most so many letters.
+# What was sent in one call is looked through, whatever others take, where it has at most so many
+# letters.
 LETTERS_ALWAYS = 4_000
 
-# For longer calls a process does so much in a second, and so much at once. To prepare a letter, so
-# that a few words can be looked for, is 1 and takes 70 nanoseconds at most, or 4 where there may be
-# escapes among them; to look for a message is 16. Messages leave one half to the few words, on
-# which the fate of a call may depend.
-WORK_A_SECOND = 4_000_000
-WORK_AT_ONCE = 8_000_000
-MESSAGE_WORK, ESCAPED_WORK = 16, 4
-LEFT_BY_MESSAGES = WORK_AT_ONCE // 2
+# For longer calls a process takes so much of each second of a processor, and so many seconds at
+# once. To look for a message takes the last one of these for each letter, and leaves one half to
+# the few words on which the fate of a call may depend.
+A_SECOND, AT_ONCE_S = 0.1, 0.56
+LETTER_S = 1.12e-6
+LEFT_BY_MESSAGES_S = AT_ONCE_S / 2
+
+# What was sent is made plain in pieces of so many letters, since other threads wait for each step
+# of a piece, and after each it is looked whether there is time for the next one. They overlap by
+# more than an escape has.
+PIECE_LETTERS, OVERLAP = 4_096, 256
 
 # A letter that stands for more than so many is left as it is.
 PLAIN_LETTERS = 4
@@ -75,9 +81,11 @@ _ESCAPE = re.compile(
 _BYTE = r"(?:%|\\{1,16}+[xX])([0-9a-fA-F]{2})|\\{1,16}+([0-3]?[0-7]{2})"
 _BYTES = re.compile(f"(?:{_BYTE})+")
 _EACH_BYTE = re.compile(_BYTE)
-# So often escapes may stand in escapes, all of which begin with one of these.
-_ESCAPED_TIMES = 4
-_MARKS = "\\%&"
+# No character has such a number, and Python refuses numbers of thousands of digits.
+_NO_CHARACTER = re.compile("&#[0-9]{100,}+")
+# So often escapes are taken out of a message, and out of what was sent, which the provider may have
+# taken out as often before it repeats it.
+_MESSAGE_TIMES, _SENT_TIMES = 4, 8
 
 # Names and values of the chat-completions API itself: they are nobody's data, and an operator
 # needs them to see what a provider refuses.
@@ -101,31 +109,60 @@ class Sent(Protocol):
 
 
 class Allowance:
-    """How much may still be looked through at the moment, for all calls of a process."""
+    """How many seconds may still be taken at the moment, for all calls of a process."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        processor: Callable[[], float] = time.thread_time,
+    ) -> None:
+        """Both give seconds: those that pass, and those of a processor in this thread."""
+        self._clock, self._processor = clock, processor
         self._lock = threading.Lock()
-        # Held while what was sent is prepared, which takes several times its memory.
-        self.turn = threading.Lock()
         self._whole_at = -math.inf
 
-    def take(self, work: int, leave: int = 0) -> bool:
-        """Take so much; False, and none is taken, unless at least `leave` is left then."""
+    @property
+    def has_left(self) -> bool:
+        """Whether any more may be taken."""
+        return self.take(0.0)
+
+    def take(self, seconds: float, leave_s: float = 0.0) -> bool:
+        """Take so much; False, and none is taken, unless at least `leave_s` is left then."""
         with self._lock:
-            now = self._clock()
-            whole_at = max(self._whole_at, now) + work / WORK_A_SECOND
-            if whole_at - now > (WORK_AT_ONCE - leave) / WORK_A_SECOND:
+            after = self._after(seconds)
+            if after - self._clock() > (AT_ONCE_S - leave_s) / A_SECOND:
                 return False
-            self._whole_at = whole_at
+            self._whole_at = after
             return True
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        """Take what is done in the block, whether it is there or not."""
+        began = self._processor()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._whole_at = self._after(self._processor() - began)
+
+    def _after(self, seconds: float) -> float:
+        """When all is there again, once so much is taken."""
+        return max(self._whole_at, self._clock()) + seconds / A_SECOND
 
 
 class Redactor:
     """Cleans the words of one reply; what was sent is put together on first use only."""
 
-    def __init__(self, call: Sent, key: str | None, allowance: Allowance) -> None:
+    def __init__(
+        self,
+        call: Sent,
+        key: str | None,
+        allowance: Allowance,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`goes_on` says whether the replies to the request may take any more of a processor."""
         self._call, self._key, self._allowance = call, key, allowance
+        self._goes_on = goes_on
         self._prepared = False
         self._text: str | None = None
 
@@ -134,7 +171,7 @@ class Redactor:
         if self._call.deny_data_collection or not words:
             return ""
         sent = self._sent()
-        if sent is None or not self._may(MESSAGE_WORK * len(sent), len(sent), LEFT_BY_MESSAGES):
+        if sent is None or not self._may_look(len(sent)):
             return UNREAD
         plain = _normal(_unmasked(words[: 4 * MESSAGE_CHARS]))
         line = " ".join(_ENCODED.sub(REMOVED, plain).split())
@@ -154,7 +191,8 @@ class Redactor:
         if self._call.deny_data_collection or not _CODE.fullmatch(code):
             return ""
         sent = self._sent()
-        return "" if sent is None or _cleaned(code, sent) != code else code
+        with self._allowance.used():
+            return "" if sent is None or _cleaned(code, sent) != code else code
 
     def echoes(self, words: str) -> bool:
         """Whether the words may stand in what was sent, and so not be the provider's own."""
@@ -162,25 +200,35 @@ class Redactor:
         return sent is None or _fold(_normal(words)) in sent
 
     def _sent(self) -> str | None:
-        """All words that were sent, folded; None where that would be too much work now."""
+        """All words that were sent, folded; None where that would take too long now."""
         if not self._prepared:
             self._prepared, self._text = True, self._folded()
         return self._text
 
     def _folded(self) -> str | None:
-        parts = [*_texts(self._call.words), self._key or ""]
-        letters = sum(map(len, parts))
-        escaped = any(mark in part for part in parts for mark in _MARKS)
-        if not self._may(letters * (ESCAPED_WORK if escaped else 1), letters):
-            return None
-        with self._allowance.turn:
-            # A message has no escapes any more, also where what it echoes was sent with some.
-            plain = [" ".join(text.split()) for text in _less_and_less_escaped(" ".join(parts))]
-            return _fold(_normal(" ".join(plain)))
+        text = " ".join((*_texts(self._call.words), self._key or ""))
+        is_short, folded = len(text) <= LETTERS_ALWAYS, []
+        for start in range(0, len(text), PIECE_LETTERS):
+            if not self._goes_on() or not (is_short or self._allowance.has_left):
+                return None
+            with self._allowance.used():
+                folded.append(_folded(text[start : start + PIECE_LETTERS + OVERLAP]))
+        return " ".join(folded)
 
-    def _may(self, work: int, letters: int, leave: int = 0) -> bool:
-        """Whether so much may be done for so many letters."""
-        return letters <= LETTERS_ALWAYS or self._allowance.take(work, leave)
+    def _may_look(self, letters: int) -> bool:
+        """Whether a message may be looked for in so many letters."""
+        is_short = letters <= LETTERS_ALWAYS
+        took = is_short or self._allowance.take(LETTER_S * letters, LEFT_BY_MESSAGES_S)
+        return took and self._goes_on()
+
+
+def _folded(piece: str) -> str:
+    """A piece of what was sent, as messages are made plain, and as it is with its escapes.
+
+    A message has no escapes any more, also where what it echoes was sent with some.
+    """
+    plain = (" ".join(text.split()) for text in _less_and_less_escaped(piece, _SENT_TIMES))
+    return _fold(_normal(" ".join(plain)))
 
 
 def _cleaned(line: str, sent: str) -> str:
@@ -216,15 +264,16 @@ def log_line(status: int, facts: Mapping[str, str], message: str) -> str:
 
 def _unmasked(words: str) -> str:
     """The words without the escapes of JSON, Python, URLs and HTML."""
-    *_, plain = _less_and_less_escaped(words)
+    *_, plain = _less_and_less_escaped(words, _MESSAGE_TIMES)
     return plain
 
 
-def _less_and_less_escaped(text: str) -> Iterator[str]:
-    """The text, and what it is each time that escapes were taken out of it."""
+def _less_and_less_escaped(text: str, times: int) -> Iterator[str]:
+    """The text, and what it is each of so many times that escapes were taken out of it."""
     yield text
-    for _ in range(_ESCAPED_TIMES):
-        before, text = text, html.unescape(_BYTES.sub(_decoded, _ESCAPE.sub(_unescaped, text)))
+    for _ in range(times):
+        before, text = text, _BYTES.sub(_decoded, _ESCAPE.sub(_unescaped, text))
+        text = html.unescape(_NO_CHARACTER.sub(REMOVED, text))
         if text == before:
             return
         yield text

@@ -10,7 +10,7 @@ from svc import limits, pacing, ratelimit
 from svc.bulk import sending
 from svc.engine import ask, cache, reply
 from svc.providers import streams
-from svc.providers.redaction import MESSAGE_WORK, WORK_A_SECOND
+from svc.providers.redaction import A_SECOND, LETTER_S
 from svc.server import refusals
 from svc.server.request_reading import HEAD_BYTES, HEAD_LINES, PIECE_BYTES, PIECE_PAUSE_S
 from svc.store import writer
@@ -87,7 +87,8 @@ SAID = {
     "and {} places that begin like it": reply.JSON_STARTS,
     "among the last {:,} members": reply.JSON_PARTS_TRIED,
     "counts as one for each {} characters": reply.NAME_CHARS_A_PART,
-    "for about {:,} letters a second": WORK_A_SECOND // (MESSAGE_WORK + 1) // 1_000 * 1_000,
+    "that takes {:.0f}% of a processor at most in each worker": 100 * A_SECOND,
+    "look in about {:,.0f} letters a second": round(A_SECOND / LETTER_S, -4),
     "a worker logs {} a minute": limits.FAILURES_LOGGED,
     "have {} lines a minute and process together": limits.STRANGERS_LOGGED,
     "A file of results may have {} MB and four lines": limits.BATCH_REPLY_BYTES // MIB,

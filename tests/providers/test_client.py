@@ -35,6 +35,7 @@ from svc.providers.failures import (
     Throttled,
     Unread,
 )
+from svc.providers.redaction import UNREAD
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, TraitMemory, Traits
 from svc.records import Model
 from tests.scripted import (
@@ -360,6 +361,17 @@ def test_what_a_thread_does_after_a_call_is_sent_counts_as_its_reply(reply):
         with suppress(ProviderError):
             client.call(MODEL, CALL, LONG, deadline=asked)
     assert not asked.effort.replies_s.has_left(MODEL.id)
+
+
+def test_no_message_is_looked_for_once_replies_have_taken_their_time(caplog):
+    reply = Reply({"error": {"message": "no such model"}}, 404)
+    with scripted(always(reply)) as (_, client):
+        for seconds in (1.0, 0.0):
+            asked = Deadline(LONG, effort=Effort(replies_s=ModelsAllowance(seconds)))
+            with pytest.raises(Gone):
+                client.call(MODEL, CALL, LONG, deadline=asked)
+    first, second = caplog.messages
+    assert "no such model" in first and UNREAD in second
 
 
 def test_a_call_that_is_not_sent_has_no_reply_that_counts():

@@ -8,12 +8,14 @@ import pytest
 from svc.providers.bodies import ChatCall
 from svc.providers.protocol import DecisionCall
 from svc.providers.redaction import (
-    ESCAPED_WORK,
+    A_SECOND,
+    AT_ONCE_S,
+    LETTER_S,
     MESSAGE_CHARS,
+    PIECE_LETTERS,
     PLAIN_LETTERS,
     REMOVED,
     UNREAD,
-    WORK_AT_ONCE,
     Allowance,
     Redactor,
     _fold,
@@ -201,7 +203,7 @@ def test_many_long_calls_that_fail_at_once_are_not_all_looked_through() -> None:
     # Whatever is not looked for may be an echo.
     assert seen[-1] == (UNREAD, "", True)
     assert told("short") == ("no such model", "gone", False)
-    now[0] = 2.0
+    now[0] = AT_ONCE_S / A_SECOND
     assert told(LONG) == ("no such model", "gone", False)
 
 
@@ -241,6 +243,7 @@ ESCAPED = (
     r"\x4a\x6f\x68\x6e \123\155\151\164\150",
     r"\\u005a\\u006fe",
     r"line\nbreak\tJohn",
+    "&amp;amp;amp;amp;amp;#74;&amp;amp;amp;amp;amp;#111;hn",
 )
 
 
@@ -258,8 +261,59 @@ def test_a_key_with_escapes_in_it_is_taken_out():
     assert "ABC" not in redactor("zzz", key="sk-%41%42%43").message("bad key sk-%41%42%43")
 
 
-def test_to_prepare_a_text_with_escapes_counts_as_more():
-    allowance = Allowance(lambda: 0.0)
-    letters = WORK_AT_ONCE // ESCAPED_WORK - 100
-    assert redactor("a" * letters + "%", allowance=allowance).code("wrong_code") == "wrong_code"
+# What takes long to be made plain, a letter.
+STRANGE = ("&a", "\\" * 20, "\\41a", "%41a", "\u3300", "\\N{a}", "&#" + "9" * 90)
+
+
+@pytest.mark.parametrize("letters", STRANGE)
+def test_however_strange_a_long_text_is_it_takes_its_part_and_no_more(letters):
+    """One failed call took 5 s of a processor, and had other threads wait for 2 s of them."""
+    taken = Ticking(0.005)
+    allowance = Allowance(lambda: 0.0, taken)
+    text = "&amp;amp;lt; " + letters * (2_000_000 // len(letters))
+    assert redactor(text, allowance=allowance).code("wrong_code") == ""
+    # One look before each piece, and one after it.
+    assert taken.now / 2 <= AT_ONCE_S + 2 * taken.step
+    # Of short calls the few words are looked for all the same.
+    assert redactor("a" * 1_000, allowance=allowance).code("wrong_code") == "wrong_code"
     assert redactor("a" * 5_000, allowance=allowance).code("wrong_code") == ""
+
+
+class Ticking:
+    """A clock that goes on by a step at each look."""
+
+    def __init__(self, step):
+        self.step, self.now = step, 0.0
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+def test_messages_are_taken_before_they_are_looked_for():
+    """Or all of many at the same time would find that there is time for one."""
+    letters = int(0.9 * AT_ONCE_S / 2 / LETTER_S)  # which pieces have a few more of
+    calls = [redactor("x" * letters, allowance=(one := Allowance(lambda: 0.0, lambda: 0.0)))]
+    calls += [redactor("x" * letters, allowance=one)]
+    assert [call.message("no such model") for call in calls] == ["no such model", UNREAD]
+
+
+@pytest.mark.parametrize("letters", [1_000, 100_000])
+def test_nothing_is_looked_for_once_the_replies_to_a_request_have_taken_their_part(letters):
+    call = ChatCall(({"role": "user", "content": "x" * letters},), 10)
+    made = Redactor(call, None, Allowance(), lambda: False)
+    assert (made.message("no"), made.code("gone"), made.echoes("no")) == (UNREAD, "", True)
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "0" * 5_000 + "65", "x" + "0" * 5_000 + "41"])
+def test_a_number_that_python_refuses_is_no_character(number):
+    """The state of a call, which its caller chose, ended it with an error of our own."""
+    state = f"Is it so? &#{number}; John"
+    assert redactor(state).message("no: John") == f"no:{REMOVED}"
+
+
+def test_an_escape_or_a_word_that_stands_where_a_piece_ends_is_found():
+    for start in range(PIECE_LETTERS - 40, PIECE_LETTERS + 40):
+        sent = "." * start + r" lymph\\u006f\u006da Smithson"
+        left = redactor(sent).message("no lymphoma, Smithson")
+        assert left == f"no{REMOVED},{REMOVED}", start
