@@ -169,6 +169,10 @@ REPLIES_LINES = 40_000
 # How many of those beyond are read a second, of all replies in a process together.
 REPLY_LINES_A_SECOND = 20_000
 
+# How often a second replies are read of which that was done so many times before, of all in a
+# process together: most come in one piece, or a few. Each time a thread wakes, and others wait.
+REPLY_READS_A_SECOND, REPLY_READS_UNCOUNTED = 500, 8
+
 # What the replies to one request may hold together, of which its models have equal parts: members
 # and elements of their JSON, and one for so many bytes. One reply holds no more than the second
 # figure, as many as 2,000 tokens of thought have with twenty alternatives and their bytes each. One
@@ -322,9 +326,9 @@ STRANGERS_LOGGED = 60
 # The same about calls of providers that failed.
 FAILURES_LOGGED = 600
 
-# The refusals that each worker sends at once, a minute, and the seconds for which it holds further
-# ones.
-REFUSALS_AT_ONCE, REFUSAL_HELD_S = 6_000, 0.5
+# The refusals that each worker sends at once, a minute, the seconds for which it holds further ones,
+# and after a quiet moment as many at once as in so many seconds otherwise.
+REFUSALS_AT_ONCE, REFUSAL_HELD_S, REFUSALS_BURST_S = 6_000, 0.5, 2.0
 
 # The same over all workers for each processor, of all kinds of refusals and ends together, and once
 # more of looks at the server.

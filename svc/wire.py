@@ -37,10 +37,16 @@ class TooLong(Exception):
 class _Pieces(io.RawIOBase):
     """A socket's bytes, with bounds on their number and on that of the reads that bring them."""
 
-    def __init__(self, raw: Any, most_bytes: float, least_piece: float) -> None:
-        """Each `least_piece` bytes that come allow one more read."""
+    def __init__(
+        self, raw: Any, most_bytes: float, least_piece: float, tell: Callable[[], None]
+    ) -> None:
+        """Each `least_piece` bytes that come allow one more read.
+
+        `tell` hears of each read beyond those that any reply may have, before it is done.
+        """
         super().__init__()
         self._raw, self._most_bytes, self._least_piece = raw, most_bytes, least_piece
+        self._tell = tell
         self._pieces = self._small = self._taken = 0
 
     @property
@@ -54,6 +60,8 @@ class _Pieces(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         if self._small > SMALL_PIECES:
             time.sleep(REST_S)
+        if self._pieces >= limits.REPLY_READS_UNCOUNTED:
+            self._tell()
         size: int | None = self._raw.readinto(buffer)
         self._pieces += 1
         self._taken += size or 0
@@ -102,13 +110,17 @@ class BoundedResponse(http.client.HTTPResponse):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        pieces = _Pieces(self.fp.detach(), self.most_bytes, self.least_piece)
+        pieces = _Pieces(self.fp.detach(), self.most_bytes, self.least_piece, self.more_pieces)
         self.fp = self._framed = _Framed(pieces, self.more_lines)
         self._is_cut = False
 
     @staticmethod
     def more_lines(lines: int) -> None:
         """Called before so many lines are read beyond those that always are; it may raise."""
+
+    @staticmethod
+    def more_pieces() -> None:
+        """Called before each further read of a reply that comes in many; it may wait, or raise."""
 
     def begin(self) -> None:
         """Read the head."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from svc.limits import REPLY_READS_UNCOUNTED
 from svc.wire import SMALL_PIECES, BoundedResponse
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
@@ -67,3 +68,19 @@ def test_a_reply_that_comes_byte_by_byte_is_read_in_larger_pieces() -> None:
         response.begin()
         assert len(response.read()) == DRIPPED
     assert sock.reads < SMALL_PIECES + DRIPPED / 10
+
+
+def test_each_read_beyond_those_that_any_reply_may_have_is_told_of() -> None:
+    told: list[None] = []
+
+    class Told(BoundedResponse):
+        @staticmethod
+        def more_pieces() -> None:
+            told.append(None)
+
+    pieces = 40
+    with reply(iter([HEAD % pieces, *(b"x" for _ in range(pieces))]), 10 * EVERY_S) as sock:
+        response = Told(sock)  # type: ignore[arg-type]
+        response.begin()
+        response.read()
+    assert len(told) == sock.reads - REPLY_READS_UNCOUNTED > 0

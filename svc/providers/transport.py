@@ -63,13 +63,21 @@ class ReplyBroke(Exception):
 
 
 class _Response(BoundedResponse):
-    """A response whose many lines count with those of all replies to its request."""
+    """A response whose many lines count with those of all replies to its request.
+
+    They, and its many pieces, are read at the rate of those of all replies in the process.
+    """
 
     @staticmethod
     def more_lines(lines: int) -> None:
         """Take lines from those of all replies to the request. Raises `TooMuch`."""
         if not current_watch().take_lines(lines):
             raise TooMuch
+
+    @staticmethod
+    def more_pieces() -> None:
+        """Wait for the turn of one more read. Raises `TimeoutError` where the call has ended."""
+        current_watch().next_piece()
 
 
 class Watched(Joined):

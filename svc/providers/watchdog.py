@@ -18,7 +18,7 @@ from typing import Any
 
 from svc.deadline import Deadline, Effort
 from svc.meter import Meter
-from svc.providers.line_pace import LINE_PACE, LinePace
+from svc.providers.reply_pace import LINE_PACE, PIECE_PACE
 
 # The seconds between two looks at what calls under way take of a processor, and while there are
 # some of which nothing is left to take.
@@ -39,7 +39,6 @@ class Watch:
         "_handle",
         "_lock",
         "_meter",
-        "_pace",
         "_provider",
         "_sock",
         "asked",
@@ -53,13 +52,12 @@ class Watch:
         self,
         at: float,
         clock: Callable[[], float],
-        pace: LinePace,
         effort: Effort | None,
         provider: str,
         meter: Meter | None,
     ) -> None:
         self.at = at
-        self._clock, self._pace = clock, pace
+        self._clock = clock
         self._effort, self._provider, self._meter = effort, provider, meter
         self.expired = False
         self.cancelled = False
@@ -146,13 +144,19 @@ class Watch:
         False where there are none left, or where the call has ended: what has come of its reply is
         left unread.
         """
-        caller = None
-        if self._effort is not None:
-            if not self._effort.lines.take(lines):
-                return False
-            caller = self._effort.caller
-        self._pace.wait(lines, caller, self._provider, lambda: not self.ended)
+        if self._effort is not None and not self._effort.lines.take(lines):
+            return False
+        LINE_PACE.wait(lines, self._caller, self._provider, lambda: not self.ended)
         return not self.ended
+
+    def next_piece(self) -> None:
+        """Wait for the turn of one more read. Raises `TimeoutError` where the call has ended."""
+        PIECE_PACE.wait(1, self._caller, self._provider, lambda: not self.ended)
+        self.left()
+
+    @property
+    def _caller(self) -> str | None:
+        return None if self._effort is None else self._effort.caller
 
     def finish(self) -> None:
         """Let go of the socket."""
@@ -184,11 +188,8 @@ class Watch:
 class Watchdog:
     """Looks after the calls under way; its thread starts with the first of them, or before."""
 
-    def __init__(
-        self, clock: Callable[[], float] = time.monotonic, pace: LinePace = LINE_PACE
-    ) -> None:
-        """`pace` is the rate of lines of replies, by default one for the whole process."""
-        self._clock, self._pace = clock, pace
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         # Changed without a lock, and copied before it is gone through.
         self._watches: set[Watch] = set()
         self._changed = threading.Condition()
@@ -216,7 +217,7 @@ class Watchdog:
         `meter` allows. `provider` is the name of the one that is asked.
         """
         effort = deadline.effort if deadline else None
-        watch = Watch(self._clock() + seconds, self._clock, self._pace, effort, provider, meter)
+        watch = Watch(self._clock() + seconds, self._clock, effort, provider, meter)
         _current.watch = watch
         try:
             self._add(watch)

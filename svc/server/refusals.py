@@ -18,8 +18,8 @@ from svc.ratelimit import Buckets, Exceeded
 # The statuses of callers that are not known, may not do this, or ask too much.
 _STATUSES = ("401", "403", "429")
 
-# No monitor asks again so soon after an answer.
-JUST_NOW_S = 0.05
+# No monitor asks again so soon after an answer on the same connection.
+JUST_NOW_S = 0.4
 
 # The buckets of one worker: each kind has its own.
 _SLOTS = 64
@@ -45,13 +45,13 @@ class Refusals:
         refused = status[:3] in _STATUSES or not (known or status.startswith("2"))
         return refused and self._exceeds("refusals", limits.REFUSALS_AT_ONCE)
 
-    def look_waits(self, answered_at: float) -> bool:
-        """The same for a look at the server; `answered_at` is when its connection had an answer.
+    def look_waits(self, after_s: float) -> bool:
+        """The same for a look at the server, so long after the connection had its last answer.
 
         Those who ask again as soon as they have their answer wait earlier than others, so that
         monitors beside them do not wait.
         """
-        if self._clock() - answered_at < JUST_NOW_S:
+        if after_s < JUST_NOW_S:
             return self._exceeds("looks again", limits.REFUSALS_AT_ONCE)
         return self._exceeds(_LOOKS, 2 * limits.REFUSALS_AT_ONCE)
 
@@ -78,10 +78,15 @@ class Refusals:
         All kinds count together there but looks, which a monitor has to take beside all others.
         """
         try:
-            self._own.reserve(kind, per_minute)
+            _reserve(self._own, kind, per_minute)
             if self.shared is not None:
                 name = "held looks" if kind == _LOOKS else "held"
-                self.shared.reserve(name, limits.HELD_A_PROCESSOR * processors.usable())
+                _reserve(self.shared, name, limits.HELD_A_PROCESSOR * processors.usable())
         except Exceeded:
             return True
         return False
+
+
+def _reserve(buckets: Buckets, kind: str, per_minute: float) -> None:
+    """Take one of a kind. Raises `Exceeded`."""
+    buckets.reserve(kind, per_minute, at_once=int(per_minute * limits.REFUSALS_BURST_S / 60))

@@ -318,7 +318,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     ) -> Callable[[bytes], object]:
         """The head of a response; those to callers that ask on and on may be held."""
         if LOOKS in environ and status[:3] in _LOOKS:
-            waits = self._refusals.look_waits(conn.answered_at)
+            waits = self._refusals.look_waits(conn.arrived - conn.answered_at)
         else:
             waits = self._refusals.waits(status, KNOWN in environ)
         if waits:

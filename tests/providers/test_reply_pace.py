@@ -1,14 +1,15 @@
-"""The rate of lines, on a clock of the test."""
+"""The rate of lines and pieces, most of it on a clock of the test."""
 
 from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from svc import limits
-from svc.providers.line_pace import LinePace
+from svc.providers.reply_pace import ReplyPace
 from svc.providers.watchdog import Watchdog
 from tests.clock import Clock
 
@@ -21,8 +22,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def pace(clock: Clock) -> LinePace:
-    return LinePace(clock, clock.sleep)
+def pace(clock: Clock) -> ReplyPace:
+    return ReplyPace(RATE, clock, clock.sleep)
 
 
 def wanted() -> bool:
@@ -34,7 +35,7 @@ def unwanted() -> bool:
 
 
 def test_the_lines_of_replies_that_are_wanted_are_read_at_one_rate(
-    pace: LinePace, clock: Clock
+    pace: ReplyPace, clock: Clock
 ) -> None:
     for _ in range(101):
         pace.wait(RATE // 10, "liar", "provider", wanted)
@@ -42,7 +43,7 @@ def test_the_lines_of_replies_that_are_wanted_are_read_at_one_rate(
 
 
 def test_a_reply_that_is_no_longer_wanted_takes_no_time_of_others(
-    pace: LinePace, clock: Clock
+    pace: ReplyPace, clock: Clock
 ) -> None:
     pace.wait(RATE, "liar", "provider", wanted)
     for _ in range(100):
@@ -53,7 +54,7 @@ def test_a_reply_that_is_no_longer_wanted_takes_no_time_of_others(
 
 
 def test_who_reads_little_has_an_even_share_beside_who_reads_much(
-    pace: LinePace, clock: Clock
+    pace: ReplyPace, clock: Clock
 ) -> None:
     pace.wait(60 * RATE, "liar", "provider", wanted)
     pace.wait(RATE, "honest", "provider", wanted)
@@ -63,7 +64,7 @@ def test_who_reads_little_has_an_even_share_beside_who_reads_much(
 
 
 def test_who_reads_from_many_providers_has_one_share_beside_others(
-    pace: LinePace, clock: Clock
+    pace: ReplyPace, clock: Clock
 ) -> None:
     for number in range(8):
         pace.wait(60 * RATE, "liar", f"provider {number}", wanted)
@@ -73,7 +74,7 @@ def test_who_reads_from_many_providers_has_one_share_beside_others(
 
 
 @pytest.mark.parametrize("callers", [1, 2, 4])
-def test_many_who_read_have_the_rate_together(pace: LinePace, clock: Clock, callers: int) -> None:
+def test_many_who_read_have_the_rate_together(pace: ReplyPace, clock: Clock, callers: int) -> None:
     for _ in range(100):
         for pair in range(4):
             pace.wait(RATE // 10, pair % callers, f"provider {pair}", wanted)
@@ -88,7 +89,7 @@ def test_a_reply_is_cut_off_when_others_that_came_before_it_were(clock: Clock) -
         waits.set()
         goes_on.wait(30)
 
-    pace = LinePace(clock, sleep)
+    pace = ReplyPace(RATE, clock, sleep)
 
     def late() -> None:
         pace.wait(RATE, "liar", "provider", lambda: not goes_on.is_set())
@@ -129,4 +130,29 @@ def test_the_many_lines_of_a_reply_are_left_unread_once_its_call_has_ended() -> 
         assert watch.take_lines(1)
         watch.cancel()
         assert not watch.take_lines(1)
+    watchdog.close()
+
+
+def test_the_pieces_of_all_replies_of_a_process_are_read_at_one_rate() -> None:
+    """Three hundred that dripped had a worker awake 6,000 times a second."""
+    watchdog, began = Watchdog(), time.monotonic()
+
+    def read(_: int) -> None:
+        with watchdog.watching(30) as watch:
+            for _ in range(20):
+                watch.next_piece()
+
+    with ThreadPoolExecutor(40) as threads:
+        list(threads.map(read, range(40)))
+    watchdog.close()
+    assert time.monotonic() - began >= 0.9 * 800 / limits.REPLY_READS_A_SECOND
+
+
+def test_a_piece_is_not_waited_for_once_its_call_has_ended() -> None:
+    watchdog = Watchdog()
+    with watchdog.watching(30) as watch:
+        watch.next_piece()
+        watch.cancel()
+        with pytest.raises(TimeoutError):
+            watch.next_piece()
     watchdog.close()

@@ -1,4 +1,4 @@
-"""The rate at which the many lines of replies are read."""
+"""The rate at which replies are read that come in many lines, or in many pieces."""
 
 from __future__ import annotations
 
@@ -12,50 +12,52 @@ from svc import limits
 # A caller, and a provider that replies to it.
 _Pair = tuple[Hashable, str]
 
-# The pause between two looks at whether a reply that waits is still wanted.
-_LOOK_S = 0.1
+# The pause between two looks at whether a reply that waits is still wanted. Hundreds may wait.
+_LOOK_S = 1.0
 
 
-class LinePace:
+class ReplyPace:
     """The rate of many replies together, which callers share evenly, and the providers of each.
 
-    Else many threads that read chunks of one byte would each have the processor in turn before one
-    that answers a request has it again.
+    Else many threads that read a few bytes would each have the processor in turn before one that
+    answers a request has it again.
     """
 
     def __init__(
         self,
+        a_second: float,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._clock, self._sleep = clock, sleep
+        """So many lines, or pieces, are read `a_second`."""
+        self._a_second, self._clock, self._sleep = a_second, clock, sleep
         self._lock = threading.Lock()
         # When what a provider sends to a caller is read on, for those that are read now.
         self._next_at: dict[_Pair, float] = {}
 
     def wait(
-        self, lines: int, caller: Hashable, provider: str, is_wanted: Callable[[], bool]
+        self, count: int, caller: Hashable, provider: str, is_wanted: Callable[[], bool]
     ) -> None:
         """Wait until so many more may be read, as long as `is_wanted`.
 
         What one provider sends to one caller is read one after the other.
         """
         pair = caller, provider
-        at, takes_s = self._reserved(lines, pair)
+        at, takes_s = self._reserved(count, pair)
         while (left_s := at - self._clock()) > 0:
             if not is_wanted():
                 self._give_back(takes_s, pair)
                 return
             self._sleep(min(left_s, _LOOK_S))
 
-    def _reserved(self, lines: int, pair: _Pair) -> tuple[float, float]:
+    def _reserved(self, count: int, pair: _Pair) -> tuple[float, float]:
         """When they may be read, and for how many seconds no others of the same pair may be."""
         with self._lock:
             now = self._clock()
             self._next_at = {one: at for one, at in self._next_at.items() if at > now}
             at = self._next_at.setdefault(pair, now)
             pairs = Counter(caller for caller, _ in self._next_at)
-            takes_s = lines * len(pairs) * pairs[pair[0]] / limits.REPLY_LINES_A_SECOND
+            takes_s = count * len(pairs) * pairs[pair[0]] / self._a_second
             self._next_at[pair] = at + takes_s
             return at, takes_s
 
@@ -66,5 +68,6 @@ class LinePace:
                 self._next_at[pair] -= seconds
 
 
-# That of this process, whose threads share one interpreter.
-LINE_PACE = LinePace()
+# Those of this process, whose threads share one interpreter.
+LINE_PACE = ReplyPace(limits.REPLY_LINES_A_SECOND)
+PIECE_PACE = ReplyPace(limits.REPLY_READS_A_SECOND)
