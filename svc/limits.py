@@ -326,8 +326,8 @@ STRANGERS_LOGGED = 60
 # The same about calls of providers that failed.
 FAILURES_LOGGED = 600
 
-# The refusals that each worker sends at once, a minute, the seconds for which it holds further ones,
-# and after a quiet moment as many at once as in so many seconds otherwise.
+# The refusals that each worker sends at once, a minute; the seconds for which it holds others; and
+# after a quiet moment it sends as many as in so many seconds otherwise.
 REFUSALS_AT_ONCE, REFUSAL_HELD_S, REFUSALS_BURST_S = 6_000, 0.5, 2.0
 
 # The same over all workers for each processor, of all kinds of refusals and ends together, and once

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 from svc import processor_time
 from svc.costly import CostlyWork
@@ -22,8 +23,11 @@ from svc.rests import Company, Rests
 COMPANY, VISITORS = (10.0, 0.4), (600.0, 0.7)
 
 # The seconds that count in advance of a request at most, as it may take less than others of its
-# key, and of the first one; after so many seconds half of what one took is remembered.
+# kind, and of the first one; after so many seconds half of what one took is remembered.
 IN_ADVANCE_S, FIRST_S, HALF_LIFE_S = 0.1, 0.02, 60.0
+
+# A key, and the binary digits of the number of bytes that its request has.
+_Kind = tuple[str, int]
 
 # For callers without a key, who are everybody.
 _UNPACED = contextlib.nullcontext()
@@ -54,35 +58,41 @@ class Pacing:
         self._rests, self._unnoticed_s = rests, unnoticed_s
         self.company = company or Company(clock)
         self.processor, self._clock = processor, clock
-        # What requests of each key took of late, in seconds, and when.
-        self._usual: dict[str, tuple[float, float]] = {}
+        # What requests of each kind took of late, in seconds, and when.
+        self._usual: dict[_Kind, tuple[float, float]] = {}
+        # How many requests of each key wait until they may begin.
+        self._line, self._in_line = Counter[str](), threading.Lock()
         self._turns = CostlyWork(0, processor, clock, sleep, pause=0.0, rests=rests)
 
     def paced(
-        self, key_id: str | None, deadline: Deadline
+        self, key_id: str | None, deadline: Deadline, size: int = 0
     ) -> contextlib.AbstractContextManager[None]:
         """What is done for the request in the block counts; it begins after the key's pauses.
 
-        Raises `Timeout` where these last beyond the deadline.
+        It has `size` bytes. Raises `Timeout` where the pauses last beyond the deadline.
         """
-        return _UNPACED if key_id is None else _Paced(self, key_id, deadline)
+        return _UNPACED if key_id is None else _Paced(self, (key_id, size.bit_length()), deadline)
 
-    def begin(self, key_id: str, deadline: Deadline) -> float:
+    def begin(self, kind: _Kind, deadline: Deadline) -> float:
         """Wait while the key has a pause; the seconds that count in advance.
 
-        They are as many as its requests took of late: of many that wait for the end of a pause one
-        begins after the other. `Timeout` is raised where the pause lasts beyond the deadline.
+        They are as many as requests of about this size took of late: of many that wait for the end
+        of a pause one begins after the other. `Timeout` is raised where the pause lasts beyond the
+        deadline.
         """
+        key_id, _ = kind
         self.company.came(key_id)
-        if self.pause_s(key_id) > 0:
-            with self._turns.turn(key_id, 1, deadline):
-                return self._in_advance(key_id)
-        return self._in_advance(key_id)
+        if self.pause_s(key_id) > 0 or self._line[key_id]:
+            # Nor does one overtake those that wait.
+            with self._waiting(key_id), self._turns.turn(key_id, 1, deadline):
+                return self._in_advance(kind)
+        return self._in_advance(kind)
 
-    def end(self, key_id: str, counted_s: float, worked_s: float) -> None:
+    def end(self, kind: _Kind, counted_s: float, worked_s: float) -> None:
         """A request of which `counted_s` were counted took `worked_s`, which may be less."""
-        before_s = self._usual_s(key_id) if key_id in self._usual else 0.0
-        self._usual[key_id] = max(worked_s, before_s), self._clock()
+        key_id, _ = kind
+        before_s = self._usual_s(kind) if kind in self._usual else 0.0
+        self._usual[kind] = max(worked_s, before_s), self._clock()
         if worked_s < counted_s:
             self._rests.take_back(key_id, (counted_s - worked_s) / self._share(key_id))
 
@@ -98,16 +108,27 @@ class Pacing:
         """Seconds for which the key's next work waits."""
         return max(0.0, self._rests.until(key_id) - self._clock())
 
-    def _in_advance(self, key_id: str) -> float:
-        """Count for a request that begins what others took of late; how many seconds that is."""
-        usual_s = min(IN_ADVANCE_S, self._usual_s(key_id))
-        return usual_s if self._count(key_id, self._clock(), usual_s) else 0.0
+    @contextlib.contextmanager
+    def _waiting(self, key_id: str) -> Iterator[None]:
+        """In the block a request of the key waits until it may begin."""
+        with self._in_line:
+            self._line[key_id] += 1
+        try:
+            yield
+        finally:
+            with self._in_line:
+                self._line[key_id] -= 1
 
-    def _usual_s(self, key_id: str) -> float:
-        """What a request of the key takes, as far as is known: a cheap one hides no other."""
-        if key_id not in self._usual:
+    def _in_advance(self, kind: _Kind) -> float:
+        """Count for a request that begins what others took of late; how many seconds that is."""
+        usual_s = min(IN_ADVANCE_S, self._usual_s(kind))
+        return usual_s if self._count(kind[0], self._clock(), usual_s) else 0.0
+
+    def _usual_s(self, kind: _Kind) -> float:
+        """What such a request takes, as far as is known: a cheap one hides no other."""
+        if kind not in self._usual:
             return FIRST_S
-        worked_s, noted_at = self._usual[key_id]
+        worked_s, noted_at = self._usual[kind]
         return float(worked_s * 0.5 ** ((self._clock() - noted_at) / HALF_LIFE_S))
 
     def _count(self, key_id: str, since: float, worked_s: float) -> bool:
@@ -126,14 +147,18 @@ class Pacing:
 class _Paced:
     """A block of paced work; every request has one, and a generator would take twice as long."""
 
-    __slots__ = ("_began", "_booked_s", "_deadline", "_key_id", "_lock", "_own_s", "_pacing")
+    __slots__ = (
+        *("_began", "_booked_s", "_deadline", "_key_id", "_kind", "_lock", "_own_s"),
+        "_pacing",
+    )
 
-    def __init__(self, pacing: Pacing, key_id: str, deadline: Deadline) -> None:
-        self._pacing, self._key_id, self._deadline = pacing, key_id, deadline
+    def __init__(self, pacing: Pacing, kind: _Kind, deadline: Deadline) -> None:
+        self._pacing, self._kind, self._deadline = pacing, kind, deadline
+        self._key_id, _ = kind
         self._lock, self._booked_s, self._own_s = threading.Lock(), 0.0, 0.0
 
     def __enter__(self) -> None:
-        self._booked_s = self._pacing.begin(self._key_id, self._deadline)
+        self._booked_s = self._pacing.begin(self._kind, self._deadline)
         self._began = self._pacing.processor()
         self._deadline.effort.pause_s = self._pause_s
         # Also once the request is over, since calls that were cut off end after it.
@@ -144,7 +169,7 @@ class _Paced:
         self._book_own()
         with self._lock:
             counted_s, self._booked_s = self._booked_s, self._noticed_s()
-        self._pacing.end(self._key_id, counted_s, self._booked_s)
+        self._pacing.end(self._kind, counted_s, self._booked_s)
 
     def _book_own(self) -> None:
         """In the request's own thread: the same with what this has taken until now."""

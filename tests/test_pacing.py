@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 
 import pytest
 
@@ -12,6 +13,7 @@ from svc.pacing import COMPANY, FIRST_S, HALF_LIFE_S, IN_ADVANCE_S, VISITORS, Pa
 from svc.rests import Rests
 
 COST_S, LENIENCE_S = 0.3, 0.1
+WAIT_S = 30.0
 COMPANY_S, SHARE = COMPANY
 VISITORS_S, LARGER_SHARE = VISITORS
 
@@ -25,15 +27,19 @@ class Machine:
     def __init__(self, unnoticed_s: float = 0.0) -> None:
         self.now, self.used = 1_000.0, 0.0
         self.pauses: list[float] = []
+        self.sleeps = self.rest
         clocks = (lambda: self.used, lambda: self.now, self.sleep)
         self.pacing = Pacing(Rests(LENIENCE_S), unnoticed_s, None, *clocks)
         # A request of before took next to nothing.
-        self.pacing.end("one", 0.0, 0.0)
+        self.pacing.end(("one", 0), 0.0, 0.0)
 
     def deadline(self, within_s: float = 60.0) -> Deadline:
         return Deadline(within_s, lambda: self.now)
 
-    def sleep(self, _: Deadline, seconds: float) -> None:
+    def sleep(self, deadline: Deadline, seconds: float) -> None:
+        self.sleeps(deadline, seconds)
+
+    def rest(self, _: Deadline, seconds: float) -> None:
         self.pauses.append(seconds)
         self.now += seconds
 
@@ -232,6 +238,49 @@ def test_a_cheap_request_does_not_hide_what_others_take(machine: Machine) -> Non
     with machine.pacing.paced("one", machine.deadline()):
         until = machine.pacing._rests.until("one")
     assert until - machine.now == pytest.approx(0.5 * 0.05 / SHARE - LENIENCE_S, abs=0.001)
+
+
+def test_a_large_request_is_no_measure_of_small_ones(machine: Machine) -> None:
+    """After one decision of many questions a key's own small ones waited for up to 20 s."""
+    with machine.pacing.paced("one", machine.deadline(), 50_000):
+        machine.work(2.0)
+    machine.now += COMPANY_S / 2
+    machine.do("other", 0.0)
+    with machine.pacing.paced("one", machine.deadline(), 300):
+        assert machine.pause_s() == 0.0
+    with machine.pacing.paced("one", machine.deadline(), 60_000):
+        until = machine.pacing._rests.until("one")
+    assert until - machine.now == pytest.approx(IN_ADVANCE_S / SHARE - LENIENCE_S)
+
+
+def test_no_request_overtakes_those_of_its_key_that_wait(machine: Machine) -> None:
+    machine.do()
+    waits, goes_on = threading.Event(), threading.Event()
+
+    def sleep(_: Deadline, seconds: float) -> None:
+        waits.set()
+        goes_on.wait(WAIT_S)
+        machine.now += seconds
+
+    machine.sleeps = sleep
+    order: list[str] = []
+
+    def ask(name: str) -> None:
+        with machine.pacing.paced("one", machine.deadline()):
+            order.append(name)
+
+    first = threading.Thread(target=ask, args=("first",))
+    first.start()
+    assert waits.wait(WAIT_S)
+    machine.now += PAUSE_S
+    second = threading.Thread(target=ask, args=("second",))
+    second.start()
+    second.join(0.2)
+    assert order == []
+    goes_on.set()
+    first.join(WAIT_S)
+    second.join(WAIT_S)
+    assert order == ["first", "second"]
 
 
 def test_the_first_requests_of_a_key_begin_a_little_after_each_other(machine: Machine) -> None:

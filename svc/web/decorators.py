@@ -113,7 +113,7 @@ def paced(key_id: str | None, deadline: Deadline) -> AbstractContextManager[None
     if _COUNTED in g:
         return nullcontext()
     setattr(g, _COUNTED, True)
-    return _answering.paced(key_id, deadline)
+    return _answering.paced(key_id, deadline, request.content_length or 0)
 
 
 def count_refusal(key_id: str) -> None:
