@@ -57,7 +57,7 @@ def _server(decide: Decide) -> Server[Any]:
             value = json.loads(text)
             result = types.CallToolResult(content=[_text(text)], structured_content=value)
             result.model_dump_json()
-        except ValueError:
+        except (ValueError, RecursionError):
             return _failed(
                 "The server answered with JSON that is nested too deeply, or has a number of over "
                 "4,300 digits; see --url."

@@ -545,9 +545,17 @@ def _check_log(path: Path) -> None:
 
     A file that has a log says so in its head, before the log has anything in it. A copy of a
     backup does not. See "The Database Header" in SQLite's "Database File Format". Where the file
-    is not there, or has nothing in it, SQLite would delete the log.
+    is not there, or has nothing in it, SQLite would delete the log. Behind a link it would not look
+    for the log that stands beside the link.
     """
     log = Path(f"{os.path.realpath(path)}-wal")
+    left = Path(f"{path.absolute()}-wal")
+    if path.is_symlink() and left.exists() and left.stat().st_size:
+        raise _refused(
+            path,
+            f"it is a link, and {str(left)!r} holds what was last written before the link was "
+            "made; put the file itself in the place of the link",
+        )
     if not log.exists() or not log.stat().st_size:
         return
     if not path.exists() or not path.stat().st_size:

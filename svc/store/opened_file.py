@@ -52,7 +52,7 @@ class OpenedLog:
 
     def __init__(self, path: Path) -> None:
         """`path` is that of the database file."""
-        self._names = _beside(path)
+        self.names = _beside(path)
         self._identities: tuple[_Identity, ...] | None = None
 
     def note(self) -> None:
@@ -78,10 +78,10 @@ class OpenedLog:
     @property
     def is_deleted(self) -> bool:
         """Whether there is none any more, so that nobody else can have begun another one."""
-        return self._identities is not None and not os.path.lexists(self._names[0])
+        return self._identities is not None and not os.path.lexists(self.names[0])
 
     def _found(self) -> tuple[_Identity, ...]:
-        return tuple(map(_identity, self._names))
+        return tuple(map(_identity, self.names))
 
 
 class OpenedFile:
@@ -101,6 +101,7 @@ class OpenedFile:
         self._when_log_is_gone = when_log_is_gone
         self.log = OpenedLog(path)
         self._identity = _identity(self._name)
+        self._place = _place(self._name)
         self._trouble: str | None = None
         self._due = 0.0
 
@@ -142,7 +143,7 @@ class OpenedFile:
     def _found(self) -> str | None:
         """What is wrong, None where all is well."""
         try:
-            same = _identity(self._name) == self._identity
+            same = _identity(self._name) == self._identity and self._is_in_place
         except (FileNotFoundError, NotADirectoryError):
             return GONE
         except OSError as error:
@@ -150,6 +151,14 @@ class OpenedFile:
         if not same:
             return REPLACED
         return None if self.log.is_there else LOG_GONE
+
+    @property
+    def _is_in_place(self) -> bool:
+        """Whether the path leads to the file as before.
+
+        Behind a link that took its place SQLite would have another log.
+        """
+        return _place(self._name) == self._place or _beside(self._path) == self.log.names
 
     def _tell(self, trouble: str | None) -> None:
         if trouble is None:
@@ -287,6 +296,12 @@ def _for_a_while(found: Callable[[], bool]) -> bool:
         return False
     time.sleep(DELETED_AFTER_S)
     return found()
+
+
+def _place(path: str) -> _Identity:
+    """What stands at a path: the file, or a link to it."""
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino
 
 
 def _identity(path: str) -> _Identity:

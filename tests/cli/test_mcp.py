@@ -135,11 +135,14 @@ def test_a_server_that_is_away_is_said_to_be() -> None:
     assert NOWHERE in text and "svc serve" in text and "--url" in text
 
 
-def test_an_answer_that_is_nested_too_deeply_is_told() -> None:
-    deep = '{"answers": ' + "[" * 900 + "]" * 900 + "}"
+# Python's own limit lies at about a thousand, and who parses later has a little less of it.
+@pytest.mark.parametrize("depth", [900, *range(970, 1_000, 5), 5_000])
+def test_an_answer_that_is_nested_too_deeply_is_told(depth: int) -> None:
+    deep = '{"answers": ' + "[" * depth + "]" * depth + "}"
     with ScriptedProvider(lambda body, n, headers: Reply(deep.encode())) as lying:
         result = decided(lying.url.removesuffix("/v1"))
-    assert "nested too deeply" in refusal(result)
+    told = refusal(result)
+    assert "nested too deeply" in told or "is not an svc server" in told
 
 
 def test_a_missing_and_a_wrong_key_are_told_apart(tmp_path: Path) -> None:

@@ -41,7 +41,14 @@ def replace(path: Path) -> None:
     os.replace(other, path)
 
 
-HARM = [(away, GONE), (replace, REPLACED)]
+def link(path: Path) -> None:
+    """Put a link in the place of the file, beside which SQLite does not look for the log."""
+    moved = path.with_name("moved.db")
+    path.rename(moved)
+    path.symlink_to(moved.name)
+
+
+HARM = [(away, GONE), (replace, REPLACED), (link, REPLACED)]
 
 
 @pytest.mark.parametrize(("harm", "words"), HARM)
@@ -57,6 +64,34 @@ def test_what_nobody_would_find_is_not_stored(
         decisions.page("default", 10)
     with pytest.raises(StorageError, match=words):
         database.check_writable(PATIENCE_S)
+
+
+def test_what_was_written_before_a_link_took_the_place_is_not_left_behind(path: Path) -> None:
+    """A server that was killed then began without its last 132 decisions."""
+    database = Database.open(path)
+    decision = Decisions(database).add(record())
+    Path(f"{path}-wal").rename(kept := path.with_name("kept-wal"))
+    database.close()
+    kept.rename(f"{path}-wal")
+    link(path)
+    with pytest.raises(SettingsError, match=r"it is a link, and .*-wal' holds what was last"):
+        Database.open(path)
+    path.unlink()
+    path.with_name("moved.db").rename(path)
+    again = Database.open(path)
+    assert [entry.id for entry in Decisions(again).page("default", 10).entries] == [decision]
+    again.close()
+
+
+def test_a_link_that_leads_to_the_file_as_before_is_none_in_its_place(path: Path) -> None:
+    Database.open(path).close()
+    linked = path.with_name("linked.db")
+    linked.symlink_to(path.name)
+    database = Database.open(linked)
+    linked.unlink()
+    linked.symlink_to(path)
+    Decisions(database).add(record())
+    database.close()
 
 
 def test_nothing_goes_into_the_file_that_took_the_place(database: Database, path: Path) -> None:

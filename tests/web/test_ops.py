@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,30 @@ def test_what_was_found_is_kept_for_a_second() -> None:
             readiness.check()
         found.append(error.value.message)
     assert found == ["1", "1", "2"]
+
+
+def test_the_first_check_is_waited_for_and_a_later_one_is_not() -> None:
+    now, begun, goes_on = [0.0], threading.Event(), threading.Event()
+
+    def check() -> str:
+        begun.set()
+        goes_on.wait(30)
+        return ""
+
+    readiness = Readiness([check], lambda: now[0])
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(readiness.check)
+        assert begun.wait(30)
+        second = threads.submit(readiness.check)
+        goes_on.set()
+        first.result(30), second.result(30)
+        begun.clear(), goes_on.clear()
+        now[0] = 2.0
+        third = threads.submit(readiness.check)
+        assert begun.wait(30)
+        readiness.check()
+        goes_on.set()
+        third.result(30)
 
 
 def scrape(client: FlaskClient) -> str:
