@@ -326,17 +326,21 @@ STRANGERS_LOGGED = 60
 # The same about calls of providers that failed.
 FAILURES_LOGGED = 600
 
-# The refusals that each worker sends at once, a minute; the seconds for which it holds others; and
-# after a quiet moment it sends as many as in so many seconds otherwise.
-REFUSALS_AT_ONCE, REFUSAL_HELD_S, REFUSALS_BURST_S = 6_000, 0.5, 2.0
+# The answers to callers that are refused or not known, ends of connections and repeated looks that
+# each worker sends at once, a minute, and other looks at the server on connections that are kept and
+# on new ones; over all workers half as many for each processor, as two of them may be one core. Each
+# takes two to three milliseconds. After a quiet moment a worker sends as many as in so many seconds
+# otherwise.
+REFUSALS_AT_ONCE, LOOKS_AT_ONCE, FIRST_LOOKS_AT_ONCE = 1_200, 1_800, 600
+REFUSALS_BURST_S = 2.0
 
-# The same over all workers for each processor, of all kinds of refusals and ends together, and once
-# more of looks at the server.
-HELD_A_PROCESSOR = 3_600
+# Further ones are held for so many seconds, and longer where they are more than so many a minute for
+# each processor.
+REFUSAL_HELD_S, HELD_A_PROCESSOR = 0.5, 450
 
-# The requests a minute of callers without a key that open routes answer, but those that only look
-# at the server.
-OPEN_RPM = 6_000
+# The requests a minute of callers without a key that open routes answer, and at once, but those that
+# only look at the server. Pages of hundreds of kilobytes are among them.
+OPEN_RPM, OPEN_AT_ONCE = 300, 20
 
 # The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks
 # it may have, with those of blank lines; how many decisions are looked up at once for it, and how

@@ -1,12 +1,13 @@
 """Responses to callers that are refused, or not known, and ask on and on wait before they leave.
 
-They take no thread meanwhile. Such a response takes most of a millisecond. A caller that sends its
-next request as soon as it has one would have a worker make a thousand a second, and others wait
-behind them.
+They take no thread meanwhile. Such a response takes two to three milliseconds. Callers that send
+their next request as soon as they have one would have a worker make hundreds a second, and others
+wait behind them.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,11 +20,21 @@ from svc.ratelimit import Buckets, Exceeded
 _STATUSES = ("401", "403", "429")
 
 # No monitor asks again so soon after an answer on the same connection.
-JUST_NOW_S = 0.4
+JUST_NOW_S = 0.8
 
 # The buckets of one worker: each kind has its own.
 _SLOTS = 64
-_LOOKS = "looks"
+
+# The bucket of those that were held.
+_HELD = "held"
+
+# What is sent at once of each kind, a minute.
+_REFUSALS, _LOOKS, _FIRST_LOOKS = "refusals", "looks", "first looks"
+_AT_ONCE = {
+    _REFUSALS: limits.REFUSALS_AT_ONCE,
+    _LOOKS: limits.LOOKS_AT_ONCE,
+    _FIRST_LOOKS: limits.FIRST_LOOKS_AT_ONCE,
+}
 
 
 class Refusals:
@@ -34,7 +45,7 @@ class Refusals:
         self._clock, self._own = clock, Buckets(clock, slots=_SLOTS)
         # Those of all workers, once these share some. Many workers have few processors together.
         self.shared: Buckets | None = None
-        # What waits, with the time at which it leaves; all wait equally long.
+        # What waits, with the time at which it leaves, first come first.
         self._held: deque[tuple[float, Any]] = deque()
 
     def waits(self, status: str, known: bool = False) -> bool:
@@ -43,25 +54,28 @@ class Refusals:
         What goes well waits for nobody, as it may be long: the application bounds how often.
         """
         refused = status[:3] in _STATUSES or not (known or status.startswith("2"))
-        return refused and self._exceeds("refusals", limits.REFUSALS_AT_ONCE)
+        return refused and self._exceeds(_REFUSALS)
 
     def look_waits(self, after_s: float) -> bool:
         """The same for a look at the server, so long after the connection had its last answer.
 
-        Those who ask again as soon as they have their answer wait earlier than others, so that
+        Those who ask again as soon as they have their answer wait as who is refused does, so that
         monitors beside them do not wait.
         """
         if after_s < JUST_NOW_S:
-            return self._exceeds("looks again", limits.REFUSALS_AT_ONCE)
-        return self._exceeds(_LOOKS, 2 * limits.REFUSALS_AT_ONCE)
+            return self._exceeds(_REFUSALS)
+        return self._exceeds(_FIRST_LOOKS if math.isinf(after_s) else _LOOKS)
 
     def end_waits(self) -> bool:
         """Whether the end of a connection waits on which no request came."""
-        return self._exceeds("ends", limits.REFUSALS_AT_ONCE)
+        return self._exceeds(_REFUSALS)
 
     def hold(self, held: Any) -> None:
         """Keep something until its response leaves."""
-        self._held.append((self._clock() + limits.REFUSAL_HELD_S, held))
+        per_minute = limits.HELD_A_PROCESSOR * processors.usable()
+        buckets = self._own if self.shared is None else self.shared
+        wait_s = buckets.reserve(_HELD, per_minute, max_wait=math.inf, at_once=1)
+        self._held.append((self._clock() + max(limits.REFUSAL_HELD_S, wait_s), held))
 
     def due_in(self) -> float:
         """The seconds until the next one leaves; infinity where none waits."""
@@ -72,16 +86,13 @@ class Refusals:
         while self._held and (at_once or self.due_in() <= 0):
             yield self._held.popleft()[1]
 
-    def _exceeds(self, kind: str, per_minute: float) -> bool:
-        """Whether there are more of a kind in this worker, or in all of them for each processor.
-
-        All kinds count together there but looks, which a monitor has to take beside all others.
-        """
+    def _exceeds(self, kind: str) -> bool:
+        """Whether there are more of a kind in this worker, or in all of them for each processor."""
+        per_minute = _AT_ONCE[kind]
         try:
             _reserve(self._own, kind, per_minute)
             if self.shared is not None:
-                name = "held looks" if kind == _LOOKS else "held"
-                _reserve(self.shared, name, limits.HELD_A_PROCESSOR * processors.usable())
+                _reserve(self.shared, f"all {kind}", per_minute / 2 * processors.usable())
         except Exceeded:
             return True
         return False

@@ -157,13 +157,14 @@ def _admit_anybody(environ: WSGIEnvironment, buckets: Buckets, path: str) -> Non
     if path in WATCHING:
         environ[LOOKS] = True
     else:
-        _reserve(buckets, "open routes", limits.OPEN_RPM, "callers without an API key")
+        who, at_once = "callers without an API key", limits.OPEN_AT_ONCE
+        _reserve(buckets, "open routes", limits.OPEN_RPM, who, at_once)
 
 
-def _reserve(buckets: Buckets, name: str, rpm: int, who: str) -> None:
+def _reserve(buckets: Buckets, name: str, rpm: int, who: str, at_once: int | None = None) -> None:
     """Take one of the requests that `who` may make in a minute. Raises `RateLimited`."""
     try:
-        buckets.reserve(name, rpm)
+        buckets.reserve(name, rpm, at_once=at_once)
     except Exceeded as error:
         raise RateLimited(f"{who} may make {rpm} requests a minute", error.retry_after) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 
 import pytest
 
@@ -53,21 +54,40 @@ def test_what_goes_wrong_for_strangers_waits_as_refusals_do(
 def test_who_looks_at_the_server_again_and_again_waits_and_no_monitor_beside(
     refusals: Refusals, now: list[float]
 ) -> None:
-    just_now, before = 0.5 * JUST_NOW_S, 2 * JUST_NOW_S
+    just_now, before, never = 0.5 * JUST_NOW_S, 2 * JUST_NOW_S, math.inf
     assert not any(refusals.look_waits(just_now) for _ in range(AT_ONCE))
     assert refusals.look_waits(just_now)
-    assert not any(refusals.look_waits(before) for _ in range(2 * AT_ONCE))
-    assert refusals.look_waits(before)
+    for after_s, per_minute in (
+        (before, limits.LOOKS_AT_ONCE),
+        (never, limits.FIRST_LOOKS_AT_ONCE),
+    ):
+        at_once = int(per_minute * limits.REFUSALS_BURST_S / 60)
+        assert not any(refusals.look_waits(after_s) for _ in range(at_once))
+        assert refusals.look_waits(after_s)
     now[0] += limits.REFUSALS_BURST_S
-    assert not refusals.look_waits(before)
+    assert not refusals.look_waits(before) and not refusals.look_waits(never)
 
 
-def test_ends_of_connections_without_a_request_wait_where_they_are_many(
-    refusals: Refusals,
-) -> None:
+def test_ends_of_connections_without_a_request_wait_as_refusals_do(refusals: Refusals) -> None:
     assert not any(refusals.end_waits() for _ in range(AT_ONCE))
-    assert refusals.end_waits()
-    assert not refusals.waits("401")
+    assert refusals.end_waits() and refusals.waits("401")
+
+
+@pytest.mark.parametrize("connections", [5, 60])
+def test_however_many_connections_wait_few_answers_leave(
+    refusals: Refusals, now: list[float], connections: int
+) -> None:
+    """Each is asked on again at once, and costs as much as one that did not wait."""
+    for _ in range(connections):
+        refusals.hold("connection")
+    began, left = now[0], 0
+    while now[0] < began + 10.0:
+        now[0] += 0.01
+        for held in list(refusals.leaving()):
+            left += 1
+            refusals.hold(held)
+    most = 10.0 * limits.HELD_A_PROCESSOR * processors.usable() / 60
+    assert left <= min(most, 10.0 * connections / limits.REFUSAL_HELD_S) + 1
 
 
 def test_what_is_held_leaves_in_order_each_in_its_time(
@@ -92,9 +112,14 @@ def test_all_workers_together_send_so_many_at_once_of_all_kinds_for_each_process
         workers = [Refusals(lambda: now[0]) for _ in range(2 * processors.usable())]
         for one in workers:
             one.shared = shared
-        refused = sum(not one.waits(BUSY, known=True) for one in workers for _ in range(40))
+        refused = sum(not one.waits(BUSY, known=True) for one in workers for _ in range(20))
         ended = sum(not one.end_waits() for one in workers for _ in range(AT_ONCE))
         # A monitor does not wait for those.
         looks = sum(not one.look_waits(2 * JUST_NOW_S) for one in workers for _ in range(AT_ONCE))
-    together = int(processors.usable() * limits.HELD_A_PROCESSOR * limits.REFUSALS_BURST_S / 60)
-    assert (refused + ended, looks) == (together, together)
+        for one in workers:
+            one.hold("connection")
+    half = processors.usable() * limits.REFUSALS_BURST_S / 60 / 2
+    assert refused + ended == int(half * limits.REFUSALS_AT_ONCE)
+    assert looks == int(half * limits.LOOKS_AT_ONCE)
+    last_s = (len(workers) - 1) * 60 / (limits.HELD_A_PROCESSOR * processors.usable())
+    assert workers[-1].due_in() == pytest.approx(max(limits.REFUSAL_HELD_S, last_s))
