@@ -326,20 +326,21 @@ STRANGERS_LOGGED = 60
 # The same about calls of providers that failed.
 FAILURES_LOGGED = 600
 
-# The answers to callers that are refused or not known, ends of connections and repeated looks that
-# each worker sends at once, a minute, and other looks at the server on connections that are kept and
-# on new ones; over all workers half as many for each processor, as two of them may be one core. Each
-# takes two to three milliseconds. After a quiet moment a worker sends as many as in so many seconds
-# otherwise.
-REFUSALS_AT_ONCE, LOOKS_AT_ONCE, FIRST_LOOKS_AT_ONCE = 1_200, 1_800, 600
+# The answers to callers that are refused or not known, ends of connections and looks that are
+# repeated at once, of which each worker sends so many a minute; and other looks at the server, by
+# how soon they follow another on their connection. Over all workers there are half as many for each
+# processor, as two of them may be one core: each takes two to three milliseconds. After a quiet
+# moment a worker sends as many as in so many seconds otherwise.
+REFUSALS_AT_ONCE = 600
+QUICK_LOOKS_AT_ONCE, LOOKS_AT_ONCE, FIRST_LOOKS_AT_ONCE = 900, 3_600, 1_800
 REFUSALS_BURST_S = 2.0
 
-# Further ones are held for so many seconds, and longer where they are more than so many a minute for
-# each processor.
-REFUSAL_HELD_S, HELD_A_PROCESSOR = 0.5, 450
+# Further ones are held for so many seconds, and those that are no looks longer where they are more
+# than so many a minute for each processor.
+REFUSAL_HELD_S, HELD_A_PROCESSOR = 0.5, 300
 
-# The requests a minute of callers without a key that open routes answer, and at once, but those that
-# only look at the server. Pages of hundreds of kilobytes are among them.
+# The requests a minute of callers without a key that open routes answer, and at once, but those
+# that only look at the server. Pages of hundreds of kilobytes are among them.
 OPEN_RPM, OPEN_AT_ONCE = 300, 20
 
 # The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks

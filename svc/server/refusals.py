@@ -7,9 +7,10 @@ wait behind them.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,22 +20,26 @@ from svc.ratelimit import Buckets, Exceeded
 # The statuses of callers that are not known, may not do this, or ask too much.
 _STATUSES = ("401", "403", "429")
 
-# No monitor asks again so soon after an answer on the same connection.
-JUST_NOW_S = 0.8
+# Who asks again so soon after an answer on the same connection is no monitor, and who asks after so
+# long may be any. In seconds.
+JUST_NOW_S, CALM_S = 0.08, 0.8
 
 # The buckets of one worker: each kind has its own.
 _SLOTS = 64
 
-# The bucket of those that were held.
-_HELD = "held"
-
-# What is sent at once of each kind, a minute.
+# What is sent at once of each kind, a minute. Monitors that ask in rapid succession are told apart
+# by how rapid that is, so that others who look without end do not hold them up.
 _REFUSALS, _LOOKS, _FIRST_LOOKS = "refusals", "looks", "first looks"
+_QUICK_LOOKS = {0.2: "looks in 0.2 s", 0.4: "looks in 0.4 s", CALM_S: "quick looks"}
 _AT_ONCE = {
     _REFUSALS: limits.REFUSALS_AT_ONCE,
     _LOOKS: limits.LOOKS_AT_ONCE,
     _FIRST_LOOKS: limits.FIRST_LOOKS_AT_ONCE,
+    **dict.fromkeys(_QUICK_LOOKS.values(), limits.QUICK_LOOKS_AT_ONCE),
 }
+
+# The bucket of those that were held.
+_HELD = "held"
 
 
 class Refusals:
@@ -45,8 +50,9 @@ class Refusals:
         self._clock, self._own = clock, Buckets(clock, slots=_SLOTS)
         # Those of all workers, once these share some. Many workers have few processors together.
         self.shared: Buckets | None = None
-        # What waits, with the time at which it leaves, first come first.
-        self._held: deque[tuple[float, Any]] = deque()
+        # A heap of what waits: the time at which it leaves, and its number.
+        self._held: list[tuple[float, int, Any]] = []
+        self._number = itertools.count()
 
     def waits(self, status: str, known: bool = False) -> bool:
         """Whether a response with this status line waits, to a caller who is `known` or not.
@@ -62,29 +68,32 @@ class Refusals:
         Those who ask again as soon as they have their answer wait as who is refused does, so that
         monitors beside them do not wait.
         """
-        if after_s < JUST_NOW_S:
-            return self._exceeds(_REFUSALS)
-        return self._exceeds(_FIRST_LOOKS if math.isinf(after_s) else _LOOKS)
+        return self._exceeds(_kind_of_look(after_s))
 
     def end_waits(self) -> bool:
         """Whether the end of a connection waits on which no request came."""
         return self._exceeds(_REFUSALS)
 
-    def hold(self, held: Any) -> None:
-        """Keep something until its response leaves."""
-        per_minute = limits.HELD_A_PROCESSOR * processors.usable()
-        buckets = self._own if self.shared is None else self.shared
-        wait_s = buckets.reserve(_HELD, per_minute, max_wait=math.inf, at_once=1)
-        self._held.append((self._clock() + max(limits.REFUSAL_HELD_S, wait_s), held))
+    def hold(self, held: Any, is_calm: bool = False) -> None:
+        """Keep something until its response leaves; looks that are calm do not queue for that."""
+        wait_s = 0.0 if is_calm else self._turn_in()
+        due_at = self._clock() + max(limits.REFUSAL_HELD_S, wait_s)
+        heapq.heappush(self._held, (due_at, next(self._number), held))
 
     def due_in(self) -> float:
         """The seconds until the next one leaves; infinity where none waits."""
-        return self._held[0][0] - self._clock() if self._held else float("inf")
+        return self._held[0][0] - self._clock() if self._held else math.inf
 
     def leaving(self, at_once: bool = False) -> Iterator[Any]:
-        """What leaves now, those that wait longest first: what is due, or everything."""
+        """What leaves now, in order: what is due, or everything."""
         while self._held and (at_once or self.due_in() <= 0):
-            yield self._held.popleft()[1]
+            yield heapq.heappop(self._held)[2]
+
+    def _turn_in(self) -> float:
+        """The seconds after which one more may leave that is no look."""
+        per_minute = limits.HELD_A_PROCESSOR * processors.usable()
+        buckets = self._own if self.shared is None else self.shared
+        return buckets.reserve(_HELD, per_minute, max_wait=math.inf, at_once=1)
 
     def _exceeds(self, kind: str) -> bool:
         """Whether there are more of a kind in this worker, or in all of them for each processor."""
@@ -96,6 +105,15 @@ class Refusals:
         except Exceeded:
             return True
         return False
+
+
+def _kind_of_look(after_s: float) -> str:
+    """The kind of a look that comes so long after another one on its connection."""
+    if math.isinf(after_s):
+        return _FIRST_LOOKS
+    if after_s < JUST_NOW_S:
+        return _REFUSALS
+    return next((kind for within_s, kind in _QUICK_LOOKS.items() if after_s < within_s), _LOOKS)
 
 
 def _reserve(buckets: Buckets, kind: str, per_minute: float) -> None:

@@ -41,7 +41,7 @@ from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
 from svc.server.forks import ORPHANED, end_with_master, unblock_stop_signals
 from svc.server.lane import RESERVED_THREADS, Lane, watches
-from svc.server.refusals import Refusals
+from svc.server.refusals import JUST_NOW_S, Refusals
 from svc.server.request_reading import BodyReader, CallerReader
 from svc.server.sending import SEND_S, ResponseSocket, Waiting
 from svc.server.unwanted import Unwanted
@@ -212,9 +212,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Let a thread handle a connection of which there is something to read."""
         self._requests += 1
         conn.arrived = time.monotonic()
-        # Whether its body was still coming when the request was answered, and whether the answer
-        # is held.
-        conn.still_sends = conn.holds = False
+        # Whether its body was still coming when the request was answered, whether the answer is
+        # held, and whether it is a look at the server that follows no other one at once.
+        conn.still_sends = conn.holds = conn.is_calm = False
         super().enqueue_req(conn)
 
     def handle(self, conn: Any) -> object:
@@ -318,7 +318,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     ) -> Callable[[bytes], object]:
         """The head of a response; those to callers that ask on and on may be held."""
         if LOOKS in environ and status[:3] in _LOOKS:
-            waits = self._refusals.look_waits(conn.arrived - conn.answered_at)
+            after_s = conn.arrived - conn.answered_at
+            waits, conn.is_calm = self._refusals.look_waits(after_s), after_s >= JUST_NOW_S
         else:
             waits = self._refusals.waits(status, KNOWN in environ)
         if waits:
@@ -331,7 +332,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return
         self._requests -= 1
         if conn.holds:
-            self._refusals.hold((conn, future))
+            self._refusals.hold((conn, future), conn.is_calm)
         else:
             self._go_on(conn, future)
 

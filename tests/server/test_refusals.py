@@ -9,7 +9,7 @@ import pytest
 
 from svc import limits, processors
 from svc.ratelimit import Buckets
-from svc.server.refusals import JUST_NOW_S, Refusals
+from svc.server.refusals import CALM_S, JUST_NOW_S, Refusals
 
 AT_ONCE = int(limits.REFUSALS_AT_ONCE * limits.REFUSALS_BURST_S / 60)
 BUSY = "429 TOO MANY REQUESTS"
@@ -54,18 +54,30 @@ def test_what_goes_wrong_for_strangers_waits_as_refusals_do(
 def test_who_looks_at_the_server_again_and_again_waits_and_no_monitor_beside(
     refusals: Refusals, now: list[float]
 ) -> None:
-    just_now, before, never = 0.5 * JUST_NOW_S, 2 * JUST_NOW_S, math.inf
-    assert not any(refusals.look_waits(just_now) for _ in range(AT_ONCE))
-    assert refusals.look_waits(just_now)
-    for after_s, per_minute in (
-        (before, limits.LOOKS_AT_ONCE),
-        (never, limits.FIRST_LOOKS_AT_ONCE),
-    ):
+    assert not any(refusals.look_waits(JUST_NOW_S / 2) for _ in range(AT_ONCE))
+    assert refusals.look_waits(JUST_NOW_S / 2)
+    # Those who ask a little less often have others of their kind wait alone.
+    kinds = {
+        **dict.fromkeys((0.15, 0.3, 0.6), limits.QUICK_LOOKS_AT_ONCE),
+        CALM_S: limits.LOOKS_AT_ONCE,
+        math.inf: limits.FIRST_LOOKS_AT_ONCE,
+    }
+    for after_s, per_minute in kinds.items():
         at_once = int(per_minute * limits.REFUSALS_BURST_S / 60)
         assert not any(refusals.look_waits(after_s) for _ in range(at_once))
         assert refusals.look_waits(after_s)
     now[0] += limits.REFUSALS_BURST_S
-    assert not refusals.look_waits(before) and not refusals.look_waits(never)
+    assert not any(map(refusals.look_waits, kinds))
+
+
+def test_a_monitor_that_is_held_does_not_queue_behind_strangers(
+    refusals: Refusals, now: list[float]
+) -> None:
+    for _ in range(100):
+        refusals.hold("stranger")
+    refusals.hold("monitor", is_calm=True)
+    now[0] += limits.REFUSAL_HELD_S
+    assert "monitor" in refusals.leaving()
 
 
 def test_ends_of_connections_without_a_request_wait_as_refusals_do(refusals: Refusals) -> None:
@@ -115,7 +127,7 @@ def test_all_workers_together_send_so_many_at_once_of_all_kinds_for_each_process
         refused = sum(not one.waits(BUSY, known=True) for one in workers for _ in range(20))
         ended = sum(not one.end_waits() for one in workers for _ in range(AT_ONCE))
         # A monitor does not wait for those.
-        looks = sum(not one.look_waits(2 * JUST_NOW_S) for one in workers for _ in range(AT_ONCE))
+        looks = sum(not one.look_waits(CALM_S) for one in workers for _ in range(100))
         for one in workers:
             one.hold("connection")
     half = processors.usable() * limits.REFUSALS_BURST_S / 60 / 2
