@@ -335,9 +335,9 @@ REFUSALS_AT_ONCE = 600
 QUICK_LOOKS_AT_ONCE, LOOKS_AT_ONCE, FIRST_LOOKS_AT_ONCE = 900, 3_600, 1_800
 REFUSALS_BURST_S = 2.0
 
-# Further ones are held for so many seconds, and those that are no looks longer where they are more
-# than so many a minute for each processor.
-REFUSAL_HELD_S, HELD_A_PROCESSOR = 0.5, 300
+# Further ones are held for so many seconds, and those that are no looks for up to so many where
+# they are more than so many a minute for each processor.
+REFUSAL_HELD_S, MOST_HELD_S, HELD_A_PROCESSOR = 0.5, 5.0, 300
 
 # The requests a minute of callers without a key that open routes answer, and at once, but those
 # that only look at the server. Pages of hundreds of kilobytes are among them.

@@ -93,7 +93,10 @@ class Refusals:
         """The seconds after which one more may leave that is no look."""
         per_minute = limits.HELD_A_PROCESSOR * processors.usable()
         buckets = self._own if self.shared is None else self.shared
-        return buckets.reserve(_HELD, per_minute, max_wait=math.inf, at_once=1)
+        try:
+            return buckets.reserve(_HELD, per_minute, limits.MOST_HELD_S, at_once=1)
+        except Exceeded:
+            return limits.MOST_HELD_S
 
     def _exceeds(self, kind: str) -> bool:
         """Whether there are more of a kind in this worker, or in all of them for each processor."""

@@ -97,6 +97,7 @@ SAID = {
     "they leave {} MB of the disk free": limits.LEFT_BY_RESULTS_BYTES // 1_000_000,
     "all workers together {} a second for each": limits.REFUSALS_AT_ONCE // 120,
     "where they are more than {} a second for each processor, and": limits.HELD_A_PROCESSOR // 60,
+    "half a second later, or up to {:g} s where": limits.MOST_HELD_S,
     "each worker sends {} a second at once together": limits.REFUSALS_AT_ONCE // 60,
     "and {:,.0f} after a quiet moment": limits.REFUSALS_AT_ONCE * limits.REFUSALS_BURST_S / 60,
     "less than {:.0f} ms after another answer": refusals.JUST_NOW_S * 1_000,

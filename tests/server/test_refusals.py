@@ -85,7 +85,7 @@ def test_ends_of_connections_without_a_request_wait_as_refusals_do(refusals: Ref
     assert refusals.end_waits() and refusals.waits("401")
 
 
-@pytest.mark.parametrize("connections", [5, 60])
+@pytest.mark.parametrize("connections", [5, 40])
 def test_however_many_connections_wait_few_answers_leave(
     refusals: Refusals, now: list[float], connections: int
 ) -> None:
@@ -100,6 +100,18 @@ def test_however_many_connections_wait_few_answers_leave(
             refusals.hold(held)
     most = 10.0 * limits.HELD_A_PROCESSOR * processors.usable() / 60
     assert left <= min(most, 10.0 * connections / limits.REFUSAL_HELD_S) + 1
+
+
+def test_nothing_is_held_for_long_once_hundreds_have_waited(
+    refusals: Refusals, now: list[float]
+) -> None:
+    for _ in range(5_000):
+        refusals.hold("stranger")
+    assert len(list(refusals.leaving())) == 0
+    now[0] += limits.MOST_HELD_S
+    assert len(list(refusals.leaving())) == 5_000
+    refusals.hold("another")
+    assert refusals.due_in() == limits.REFUSAL_HELD_S
 
 
 def test_what_is_held_leaves_in_order_each_in_its_time(
