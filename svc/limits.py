@@ -328,11 +328,12 @@ FAILURES_LOGGED = 600
 
 # The answers to callers that are refused or not known, ends of connections and looks that are
 # repeated at once, of which each worker sends so many a minute; and other looks at the server, by
-# how soon they follow another on their connection. Over all workers there are half as many for each
-# processor, as two of them may be one core: each takes two to three milliseconds. After a quiet
-# moment a worker sends as many as in so many seconds otherwise.
+# how soon they follow another on their connection, and those on new ones by address. Over all
+# workers there are half as many for each processor, as two of them may be one core: each takes two
+# to three milliseconds. After a quiet moment a worker sends as many as in so many seconds
+# otherwise.
 REFUSALS_AT_ONCE = 600
-QUICK_LOOKS_AT_ONCE, LOOKS_AT_ONCE, FIRST_LOOKS_AT_ONCE = 900, 3_600, 1_800
+QUICK_LOOKS_AT_ONCE, LOOKS_AT_ONCE, FIRST_LOOKS_AT_ONCE = 900, 3_600, 900
 REFUSALS_BURST_S = 2.0
 
 # Further ones are held for so many seconds, and those that are no looks for up to so many where

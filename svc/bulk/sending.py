@@ -262,8 +262,9 @@ class Sending:
         self._save(batch=batch.id)
 
     def _lost(self) -> RemoteBatch | None:
+        found = self._api.find(self._name)
         self._looks += 1
-        return self._api.find(self._name)
+        return found
 
     def _uploaded(self) -> str:
         """The id of the file at the provider."""
@@ -286,7 +287,9 @@ class Sending:
         return next(iter(named), None)
 
     def _create(self, file_id: str) -> RemoteBatch:
-        self._save(creating=True, since=self._now())
+        before = self._record.unanswered
+        # Counted before, since the process may end meanwhile.
+        self._save(creating=True, unanswered=before + 1, since=self._now())
         self._looks = 0
         try:
             return self._api.create(file_id, self._name, self.file.model)
@@ -294,7 +297,7 @@ class Sending:
             unclear = isinstance(error, _UNCLEAR)
             self._save(
                 creating=unclear,
-                unanswered=self._record.unanswered + unclear,
+                unanswered=before + unclear,
                 unusable=isinstance(error, BadReply),
                 since=self._now(),
             )

@@ -81,7 +81,8 @@ _ESCAPE = re.compile(
 _BYTE = r"(?:%|\\{1,16}+[xX])([0-9a-fA-F]{2})|\\{1,16}+([0-3]?[0-7]{2})"
 _BYTES = re.compile(f"(?:{_BYTE})+")
 _EACH_BYTE = re.compile(_BYTE)
-# No character has such a number, and Python refuses numbers of thousands of digits.
+# Before the number of a character there may be any zeros. Python refuses thousands of digits.
+_ZEROS = re.compile("&#([xX]?)0++")
 _NO_CHARACTER = re.compile("&#[0-9]{100,}+")
 # So often escapes are taken out of a message, and out of what was sent, which the provider may have
 # taken out as often before it repeats it.
@@ -191,8 +192,10 @@ class Redactor:
         if self._call.deny_data_collection or not _CODE.fullmatch(code):
             return ""
         sent = self._sent()
-        with self._allowance.used():
-            return "" if sent is None or _cleaned(code, sent) != code else code
+        if sent is None:
+            return ""
+        with self._counted(len(sent)):
+            return code if _cleaned(code, sent) == code else ""
 
     def echoes(self, words: str) -> bool:
         """Whether the words may stand in what was sent, and so not be the provider's own."""
@@ -206,14 +209,21 @@ class Redactor:
         return self._text
 
     def _folded(self) -> str | None:
-        text = " ".join((*_texts(self._call.words), self._key or ""))
+        text = _without_zeros(" ".join((*_texts(self._call.words), self._key or "")))
         is_short, folded = len(text) <= LETTERS_ALWAYS, []
         for start in range(0, len(text), PIECE_LETTERS):
             if not self._goes_on() or not (is_short or self._allowance.has_left):
                 return None
-            with self._allowance.used():
+            with self._counted(len(text)):
                 folded.append(_folded(text[start : start + PIECE_LETTERS + OVERLAP]))
         return " ".join(folded)
+
+    def _counted(self, letters: int) -> contextlib.AbstractContextManager[None]:
+        """What is done in the block for so many letters counts, unless they are few.
+
+        Else those who send many short calls would leave nothing for the long ones of others.
+        """
+        return contextlib.nullcontext() if letters <= LETTERS_ALWAYS else self._allowance.used()
 
     def _may_look(self, letters: int) -> bool:
         """Whether a message may be looked for in so many letters."""
@@ -273,10 +283,15 @@ def _less_and_less_escaped(text: str, times: int) -> Iterator[str]:
     yield text
     for _ in range(times):
         before, text = text, _BYTES.sub(_decoded, _ESCAPE.sub(_unescaped, text))
-        text = html.unescape(_NO_CHARACTER.sub(REMOVED, text))
+        text = html.unescape(_NO_CHARACTER.sub(REMOVED, _without_zeros(text)))
         if text == before:
             return
         yield text
+
+
+def _without_zeros(text: str) -> str:
+    """The text with the numbers of its characters as short as they can be."""
+    return _ZEROS.sub(r"&#\1", text)
 
 
 def _decoded(escapes: re.Match[str]) -> str:

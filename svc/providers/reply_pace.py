@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -13,7 +14,7 @@ from svc import limits
 _Pair = tuple[Hashable, str]
 
 # The pause between two looks at whether a reply that waits is still wanted. Hundreds may wait.
-_LOOK_S = 1.0
+_LOOK_S, _LEAST_LOOK_S = 1.0, 0.01
 
 
 class ReplyPace:
@@ -36,9 +37,14 @@ class ReplyPace:
         self._next_at: dict[_Pair, float] = {}
 
     def wait(
-        self, count: int, caller: Hashable, provider: str, is_wanted: Callable[[], bool]
+        self,
+        count: int,
+        caller: Hashable,
+        provider: str,
+        is_wanted: Callable[[], bool],
+        until: float = math.inf,
     ) -> None:
-        """Wait until so many more may be read, as long as `is_wanted`.
+        """Wait until so many more may be read, as long as `is_wanted`, which ends by `until`.
 
         What one provider sends to one caller is read one after the other.
         """
@@ -48,7 +54,8 @@ class ReplyPace:
             if not is_wanted():
                 self._give_back(takes_s, pair)
                 return
-            self._sleep(min(left_s, _LOOK_S))
+            wanted_s = max(_LEAST_LOOK_S, until - self._clock())
+            self._sleep(min(left_s, _LOOK_S, wanted_s))
 
     def _reserved(self, count: int, pair: _Pair) -> tuple[float, float]:
         """When they may be read, and for how many seconds no others of the same pair may be."""

@@ -110,8 +110,9 @@ class Watch:
 
     def sending(self) -> None:
         """Note that the call is sent from now on."""
-        # A socket that is shut down while it connects seems to be connected.
-        self.asked = not self.ended
+        with self._lock:
+            # A socket that is shut down while it connects seems to be connected.
+            self.asked = not self.ended
         if self._meter is not None:
             self._meter.pause()
 
@@ -146,12 +147,12 @@ class Watch:
         """
         if self._effort is not None and not self._effort.lines.take(lines):
             return False
-        LINE_PACE.wait(lines, self._caller, self._provider, lambda: not self.ended)
+        LINE_PACE.wait(lines, self._caller, self._provider, lambda: not self.ended, self.at)
         return not self.ended
 
     def next_piece(self) -> None:
         """Wait for the turn of one more read. Raises `TimeoutError` where the call has ended."""
-        PIECE_PACE.wait(1, self._caller, self._provider, lambda: not self.ended)
+        PIECE_PACE.wait(1, self._caller, self._provider, lambda: not self.ended, self.at)
         self.left()
 
     @property

@@ -62,23 +62,28 @@ class Refusals:
         refused = status[:3] in _STATUSES or not (known or status.startswith("2"))
         return refused and self._exceeds(_REFUSALS)
 
-    def look_waits(self, after_s: float) -> bool:
+    def look_waits(self, after_s: float, address: str = "") -> bool:
         """The same for a look at the server, so long after the connection had its last answer.
+
+        Monitors may open a connection for each: of these every `address` has some of its own.
 
         Those who ask again as soon as they have their answer wait as who is refused does, so that
         monitors beside them do not wait.
         """
-        return self._exceeds(_kind_of_look(after_s))
+        kind = _kind_of_look(after_s)
+        return self._exceeds(kind, address if kind == _FIRST_LOOKS else "")
 
     def end_waits(self) -> bool:
         """Whether the end of a connection waits on which no request came."""
         return self._exceeds(_REFUSALS)
 
-    def hold(self, held: Any, is_calm: bool = False) -> None:
-        """Keep something until its response leaves; looks that are calm do not queue for that."""
-        wait_s = 0.0 if is_calm else self._turn_in()
-        due_at = self._clock() + max(limits.REFUSAL_HELD_S, wait_s)
-        heapq.heappush(self._held, (due_at, next(self._number), held))
+    def held_s(self, is_calm: bool = False) -> float:
+        """How long something is to be held; looks that are calm do not queue for their turn."""
+        return max(limits.REFUSAL_HELD_S, 0.0 if is_calm else self._turn_in())
+
+    def hold(self, held: Any, seconds: float) -> None:
+        """Keep something until its response leaves."""
+        heapq.heappush(self._held, (self._clock() + seconds, next(self._number), held))
 
     def due_in(self) -> float:
         """The seconds until the next one leaves; infinity where none waits."""
@@ -98,13 +103,14 @@ class Refusals:
         except Exceeded:
             return limits.MOST_HELD_S
 
-    def _exceeds(self, kind: str) -> bool:
+    def _exceeds(self, kind: str, address: str = "") -> bool:
         """Whether there are more of a kind in this worker, or in all of them for each processor."""
         per_minute = _AT_ONCE[kind]
         try:
-            _reserve(self._own, kind, per_minute)
+            _reserve(self._own, f"{kind} {address}", per_minute)
             if self.shared is not None:
-                _reserve(self.shared, f"all {kind}", per_minute / 2 * processors.usable())
+                for_all = per_minute / 2 * processors.usable()
+                _reserve(self.shared, f"all {kind} {address}", for_all)
         except Exceeded:
             return True
         return False

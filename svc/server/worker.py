@@ -245,6 +245,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         outcome = super().handle(conn)
         nothing = not outcome and conn.parser.unreader.gave_nothing
         conn.holds = conn.sock.is_held or (nothing and self._refusals.end_waits())
+        if conn.holds:
+            # Here, since it may wait for other processes, which the polling thread never does.
+            conn.held_s = self._refusals.held_s(conn.is_calm)
         conn.answered_at = time.monotonic()
         return outcome
 
@@ -319,9 +322,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """The head of a response; those to callers that ask on and on may be held."""
         if LOOKS in environ and status[:3] in _LOOKS:
             after_s = conn.arrived - conn.answered_at
-            waits, conn.is_calm = self._refusals.look_waits(after_s), after_s >= JUST_NOW_S
+            waits = self._refusals.look_waits(after_s, _address(conn))
+            conn.is_calm = after_s >= JUST_NOW_S
         else:
-            waits = self._refusals.waits(status, KNOWN in environ)
+            waits, conn.is_calm = self._refusals.waits(status, KNOWN in environ), False
         if waits:
             conn.sock.hold()
         return start_response(status, *rest)
@@ -332,7 +336,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return
         self._requests -= 1
         if conn.holds:
-            self._refusals.hold((conn, future), conn.is_calm)
+            self._refusals.hold((conn, future), conn.held_s)
         else:
             self._go_on(conn, future)
 
@@ -514,6 +518,11 @@ def _thrown_away(client: socket.socket) -> int | None:
         return None
     except OSError:
         return 0
+
+
+def _address(conn: Any) -> str:
+    """Where a connection comes from; nothing where it comes over a socket of the system."""
+    return str(conn.client[0]) if isinstance(conn.client, tuple) else ""
 
 
 def _is_in_line(future: Future[object]) -> bool:

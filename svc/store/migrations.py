@@ -25,6 +25,9 @@ SALT_BYTES = 32
 # The smallest SQLite database has one page of this size.
 SMALLEST_BYTES = 512
 
+# So many links after each other are looked at; systems follow no more.
+_LINKS = 40
+
 # The versions of the form that a file without a write-ahead log has in its head.
 _WITHOUT_LOG = b"\x01\x01"
 
@@ -549,13 +552,14 @@ def _check_log(path: Path) -> None:
     for the log that stands beside the link.
     """
     log = Path(f"{os.path.realpath(path)}-wal")
-    left = Path(f"{path.absolute()}-wal")
-    if path.is_symlink() and left.exists() and left.stat().st_size:
-        raise _refused(
-            path,
-            f"it is a link, and {str(left)!r} holds what was last written before the link was "
-            "made; put the file itself in the place of the link",
-        )
+    for link in _links(path):
+        left = Path(f"{link}-wal")
+        if left.exists() and left.stat().st_size:
+            raise _refused(
+                path,
+                f"{str(link)!r} is a link, and {str(left)!r} holds what was last written before "
+                "the link was made; put the file itself in the place of the link",
+            )
     if not log.exists() or not log.stat().st_size:
         return
     if not path.exists() or not path.stat().st_size:
@@ -572,6 +576,16 @@ def _check_log(path: Path) -> None:
             f"{str(log)!r} beside it is the log of another file; remove it, and the -shm, where "
             "this is a backup that was put back",
         )
+
+
+def _links(path: Path) -> Iterator[Path]:
+    """The links from a path to the file itself, of which there are few."""
+    link = path.absolute()
+    for _ in range(_LINKS):
+        if not link.is_symlink():
+            return
+        yield link
+        link = link.parent / os.readlink(link)
 
 
 def _check_untouched(path: Path, migrations: Sequence[Migration]) -> None:

@@ -101,7 +101,8 @@ class OpenedFile:
         self._when_log_is_gone = when_log_is_gone
         self.log = OpenedLog(path)
         self._identity = _identity(self._name)
-        self._place = _place(self._name)
+        # Whether a link stands there.
+        self._is_link = _place(self._name) != self._identity
         self._trouble: str | None = None
         self._due = 0.0
 
@@ -158,7 +159,8 @@ class OpenedFile:
 
         Behind a link that took its place SQLite would have another log.
         """
-        return _place(self._name) == self._place or _beside(self._path) == self.log.names
+        is_file = not self._is_link and _place(self._name) == self._identity
+        return is_file or _beside(self._path) == self.log.names
 
     def _tell(self, trouble: str | None) -> None:
         if trouble is None:

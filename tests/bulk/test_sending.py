@@ -443,7 +443,7 @@ def test_creations_without_a_response_are_few(file: BatchFile) -> None:
     assert len(created) == CREATIONS
     # A provider whose creations fail for a quarter of an hour is waited for.
     assert created[-1] - created[0] > 900
-    # Nor is another one created after a new start.
+    # Nor is another one created after a new start, whose list fails meanwhile.
     with pytest.raises(RoundsEnd):
         run(file, api, clock, 86_400.0)
     assert len(created) == CREATIONS

@@ -104,7 +104,7 @@ SAID = {
     "Of other looks {} a second are answered at once": limits.LOOKS_AT_ONCE // 60,
     "at once {:.0f} ms or more after": 1_000 * refusals.CALM_S,
     "on their connection, {} each in": limits.QUICK_LOOKS_AT_ONCE // 60,
-    "200 ms, and {} on new connections": limits.FIRST_LOOKS_AT_ONCE // 60,
+    "200 ms, and {} of each address on new connections": limits.FIRST_LOOKS_AT_ONCE // 60,
     "need no key answer {:,} requests a minute": limits.OPEN_RPM,
     "requests a minute, {} of them at once": limits.OPEN_AT_ONCE,
     "activity over all projects reads {:,} sums": limits.ACTIVITY_SUMS,

@@ -290,6 +290,16 @@ class Ticking:
         return self.now
 
 
+def test_short_calls_leave_long_ones_what_there_is():
+    """6,000 calls of one key that failed left nothing for those of others for three minutes."""
+    allowance = Allowance(lambda: 0.0, Ticking(10.0))
+    for _ in range(10):
+        short = redactor("&amp;amp;x" * 100, allowance=allowance)
+        assert short.message("no such model") == "no such model"
+        assert short.code("wrong_code") == "wrong_code"
+    assert allowance.has_left
+
+
 def test_messages_are_taken_before_they_are_looked_for():
     """Or all of many at the same time would find that there is time for one."""
     letters = int(0.9 * AT_ONCE_S / 2 / LETTER_S)  # which pieces have a few more of
@@ -310,6 +320,14 @@ def test_a_number_that_python_refuses_is_no_character(number):
     """The state of a call, which its caller chose, ended it with an error of our own."""
     state = f"Is it so? &#{number}; John"
     assert redactor(state).message("no: John") == f"no:{REMOVED}"
+
+
+@pytest.mark.parametrize("before", [0, PIECE_LETTERS - 100, 12_000])
+@pytest.mark.parametrize("number", ["#{}74;", "#x{}4a;", "#X{}4A;"])
+@pytest.mark.parametrize("zeros", [1, 90, 300, 5_000])
+def test_a_character_with_many_zeros_before_its_number_is_found(before, number, zeros):
+    state = "." * before + " &" + number.format("0" * zeros) + "ohnson"
+    assert redactor(state).message("no: Johnson") == f"no:{REMOVED}"
 
 
 def test_an_escape_or_a_word_that_stands_where_a_piece_ends_is_found():

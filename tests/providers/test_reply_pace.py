@@ -112,6 +112,12 @@ def test_a_reply_is_cut_off_when_others_that_came_before_it_were(clock: Clock) -
     assert ended.wait(30)
 
 
+def test_a_wait_ends_when_the_call_does(pace: ReplyPace, clock: Clock) -> None:
+    pace.wait(60 * RATE, "liar", "provider", wanted)
+    pace.wait(1, "liar", "provider", lambda: clock.now < 0.15, until=0.15)
+    assert clock.now == pytest.approx(0.15)
+
+
 def test_two_clients_of_a_process_have_one_rate_together() -> None:
     """The engine that asks challengers has a client of its own."""
     first, second = Watchdog(), Watchdog()

@@ -70,12 +70,20 @@ def test_who_looks_at_the_server_again_and_again_waits_and_no_monitor_beside(
     assert not any(map(refusals.look_waits, kinds))
 
 
+def test_a_monitor_that_opens_a_connection_for_each_look_does_not_wait_for_other_addresses(
+    refusals: Refusals,
+) -> None:
+    looks = (refusals.look_waits(math.inf, "203.0.113.7") for _ in range(1_000))
+    assert any(looks)
+    assert not refusals.look_waits(math.inf, "203.0.113.8")
+
+
 def test_a_monitor_that_is_held_does_not_queue_behind_strangers(
     refusals: Refusals, now: list[float]
 ) -> None:
     for _ in range(100):
-        refusals.hold("stranger")
-    refusals.hold("monitor", is_calm=True)
+        refusals.hold("stranger", refusals.held_s())
+    refusals.hold("monitor", refusals.held_s(is_calm=True))
     now[0] += limits.REFUSAL_HELD_S
     assert "monitor" in refusals.leaving()
 
@@ -91,13 +99,13 @@ def test_however_many_connections_wait_few_answers_leave(
 ) -> None:
     """Each is asked on again at once, and costs as much as one that did not wait."""
     for _ in range(connections):
-        refusals.hold("connection")
+        refusals.hold("connection", refusals.held_s())
     began, left = now[0], 0
     while now[0] < began + 10.0:
         now[0] += 0.01
         for held in list(refusals.leaving()):
             left += 1
-            refusals.hold(held)
+            refusals.hold(held, refusals.held_s())
     most = 10.0 * limits.HELD_A_PROCESSOR * processors.usable() / 60
     assert left <= min(most, 10.0 * connections / limits.REFUSAL_HELD_S) + 1
 
@@ -106,11 +114,11 @@ def test_nothing_is_held_for_long_once_hundreds_have_waited(
     refusals: Refusals, now: list[float]
 ) -> None:
     for _ in range(5_000):
-        refusals.hold("stranger")
+        refusals.hold("stranger", refusals.held_s())
     assert len(list(refusals.leaving())) == 0
     now[0] += limits.MOST_HELD_S
     assert len(list(refusals.leaving())) == 5_000
-    refusals.hold("another")
+    refusals.hold("another", refusals.held_s())
     assert refusals.due_in() == limits.REFUSAL_HELD_S
 
 
@@ -118,9 +126,9 @@ def test_what_is_held_leaves_in_order_each_in_its_time(
     refusals: Refusals, now: list[float]
 ) -> None:
     assert refusals.due_in() == float("inf")
-    refusals.hold("first")
+    refusals.hold("first", refusals.held_s())
     now[0] += limits.REFUSAL_HELD_S / 2
-    refusals.hold("second")
+    refusals.hold("second", refusals.held_s())
     assert list(refusals.leaving()) == []
     assert refusals.due_in() == pytest.approx(limits.REFUSAL_HELD_S / 2)
     now[0] += limits.REFUSAL_HELD_S / 2
@@ -141,7 +149,7 @@ def test_all_workers_together_send_so_many_at_once_of_all_kinds_for_each_process
         # A monitor does not wait for those.
         looks = sum(not one.look_waits(CALM_S) for one in workers for _ in range(100))
         for one in workers:
-            one.hold("connection")
+            one.hold("connection", one.held_s())
     half = processors.usable() * limits.REFUSALS_BURST_S / 60 / 2
     assert refused + ended == int(half * limits.REFUSALS_AT_ONCE)
     assert looks == int(half * limits.LOOKS_AT_ONCE)

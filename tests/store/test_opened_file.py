@@ -74,13 +74,38 @@ def test_what_was_written_before_a_link_took_the_place_is_not_left_behind(path: 
     database.close()
     kept.rename(f"{path}-wal")
     link(path)
-    with pytest.raises(SettingsError, match=r"it is a link, and .*-wal' holds what was last"):
+    with pytest.raises(SettingsError, match=r"svc.db' is a link, and .*-wal' holds what was last"):
         Database.open(path)
     path.unlink()
     path.with_name("moved.db").rename(path)
     again = Database.open(path)
     assert [entry.id for entry in Decisions(again).page("default", 10).entries] == [decision]
     again.close()
+
+
+@pytest.mark.parametrize("moved_to", ["moved.db", "linked.db"])
+def test_a_link_behind_another_one_counts_too(path: Path, moved_to: str) -> None:
+    Database.open(path).close()
+    linked, moved = path.with_name("linked.db"), path.with_name(moved_to)
+    linked.symlink_to(path.name)
+    database = Database.open(linked)
+    decision = Decisions(database).add(record())
+    path.rename(moved)
+    if moved_to == "moved.db":
+        path.symlink_to(moved_to)
+    with pytest.raises(StorageError, match=REPLACED):
+        Decisions(database).add(record())
+    left = Path(f"{path}-wal").read_bytes()
+    database.close()
+    Path(f"{path}-wal").write_bytes(left)
+    if moved_to == "moved.db":
+        with pytest.raises(SettingsError, match=r"svc.db' is a link, and .*svc.db-wal' holds"):
+            Database.open(linked)
+        path.unlink()
+        moved.rename(path)
+        again = Database.open(linked)
+        assert [entry.id for entry in Decisions(again).page("default", 10).entries] == [decision]
+        again.close()
 
 
 def test_a_link_that_leads_to_the_file_as_before_is_none_in_its_place(path: Path) -> None:
