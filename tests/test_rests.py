@@ -170,7 +170,7 @@ def test_a_request_whose_blocks_stand_in_each_other_counts_once(
 ) -> None:
     counted: list[str] = []
 
-    def counts(key_id: str, _: Deadline) -> AbstractContextManager[None]:
+    def counts(key_id: str, _: Deadline, size: int) -> AbstractContextManager[None]:
         counted.append(key_id)
         return nullcontext()
 
