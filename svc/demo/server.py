@@ -110,7 +110,7 @@ class _Listener(socketserver.TCPServer):
             self._open.pop(threading.current_thread(), None)
 
     def close_connections(self) -> None:
-        for thread, connection in list(self._open.items()):
+        for thread, connection in self._open.copy().items():
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
             thread.join(STOP_SECONDS)

@@ -19,6 +19,7 @@ from svc.logs import Sparingly
 from svc.meter import SpareOfPeer
 from svc.phrases import visible
 from svc.providers.bodies import ChatCall
+from svc.providers.busy_calls import BusyCall, Peer
 from svc.providers.catalog import Provider
 from svc.providers.encoded import Body, encoded
 from svc.providers.estimates import is_believable
@@ -89,7 +90,7 @@ class Client:
         self._watchdog = Watchdog()
         # What all calls of a caller to a provider may take of a processor beyond what is usual. Of
         # nearly all there is none.
-        self._peers: dict[tuple[str, str | None], SpareOfPeer] = {}
+        self._peers: dict[Peer, SpareOfPeer] = {}
         self._allowance, self._failures = Allowance(), Sparingly(limits.FAILURES_LOGGED)
         secure = any(provider.url.startswith("https:") for provider in catalog.values())
         tls = trusted() if secure else None
@@ -250,8 +251,10 @@ class Client:
         of_all = self._peers.get(peer)
         if of_all is not None and (wait_s := of_all.wait_s()):
             raise Resting("its connections took too much of a processor", wait_s)
-        began = time.monotonic()
-        with self._watchdog.watching(timeout_s, deadline, provider.name, coming.meter) as watch:
+        busy = BusyCall(self._peers, peer, coming)
+        with self._watchdog.watching(
+            timeout_s, deadline, provider.name, coming.meter, busy.is_too_busy
+        ) as watch:
             try:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")
@@ -264,17 +267,10 @@ class Client:
                 failure = _failure(watch, error)
                 _free(error)
             finally:
-                self._count(peer, coming, time.monotonic() - began)
+                coming.meter.count()
+                busy.is_too_busy()
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
-
-    def _count(self, peer: tuple[str, str | None], coming: ComingReply, lasted_s: float) -> None:
-        """Count what a call took of a processor beyond what is usual, with what has come."""
-        coming.meter.count()
-        usual_s = limits.EXCHANGE_PROCESSOR_S + coming.came * limits.EXCHANGE_BYTE_S
-        beyond_s = coming.meter.busy_s - usual_s - lasted_s * limits.CALL_SECOND_S
-        if beyond_s > 0:
-            self._peers.setdefault(peer, SpareOfPeer()).use(beyond_s)
 
 
 def _was_there(error: requests.ConnectionError) -> bool:

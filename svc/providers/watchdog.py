@@ -37,6 +37,7 @@ class Watch:
         "_clock",
         "_effort",
         "_handle",
+        "_is_too_busy",
         "_lock",
         "_meter",
         "_provider",
@@ -55,10 +56,12 @@ class Watch:
         effort: Effort | None,
         provider: str,
         meter: Meter | None,
+        is_too_busy: Callable[[], bool],
     ) -> None:
         self.at = at
         self._clock = clock
         self._effort, self._provider, self._meter = effort, provider, meter
+        self._is_too_busy = is_too_busy
         self.expired = False
         self.cancelled = False
         # Whether the provider may have any of it.
@@ -128,7 +131,9 @@ class Watch:
 
     def look(self) -> None:
         """Cut the call off where it takes more of a processor than there is."""
-        if not self.ended and self._meter is not None and self._meter.look():
+        if self.ended or self._meter is None:
+            return
+        if self._meter.look() or self._is_too_busy():
             self._end_as_busy()
 
     def cancel(self) -> None:
@@ -211,14 +216,16 @@ class Watchdog:
         deadline: Deadline | None = None,
         provider: str = "",
         meter: Meter | None = None,
+        is_too_busy: Callable[[], bool] = lambda: False,
     ) -> Iterator[Watch]:
         """Bound what this thread does inside the block, as far as it is done over sockets.
 
         It ends early when `deadline` is cancelled, and where it takes more of a processor than the
-        `meter` allows. `provider` is the name of the one that is asked.
+        `meter` allows, or others with it, as `is_too_busy` says. `provider` is the name of the one
+        that is asked.
         """
         effort = deadline.effort if deadline else None
-        watch = Watch(self._clock() + seconds, self._clock, effort, provider, meter)
+        watch = Watch(self._clock() + seconds, self._clock, effort, provider, meter, is_too_busy)
         _current.watch = watch
         try:
             self._add(watch)

@@ -75,7 +75,8 @@ class Departures:
             return
         self._next_look_at = now + LOOK_S
         poller, by_file = select.poll(), {}
-        for sock, departure in list(self._awaited.items()):
+        # To list pairs may collect garbage, in which other threads go on and change them.
+        for sock, departure in self._awaited.copy().items():
             file = sock.fileno()
             if file >= 0:
                 poller.register(file, _CLOSED)

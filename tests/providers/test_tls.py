@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from svc.deadline import Deadline
+from svc.deadline import Deadline, Effort
 from svc.errors import RateLimited, SettingsError
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
@@ -145,7 +145,9 @@ def test_a_handshake_without_end_takes_no_more_of_a_processor_than_replies_may()
             client.call(MODEL, CALL, LONG, deadline=asked)
         # The server's own thread is in this process too.
         assert time.process_time() - began < 8
-    assert not asked.effort.replies_s.has_left(MODEL.id)
+        # Nothing is left for calls of this caller to the provider.
+        with pytest.raises(Resting):
+            client.call(MODEL, CALL, LONG, deadline=asked)
     assert not failure.value.retry and "kept the server busy" in failure.value.public_message
 
 
@@ -162,6 +164,29 @@ def test_handshakes_without_end_at_the_same_time_take_as_little():
             list(pool.map(call, range(60)))
         # One after the other they would take six seconds and more, a tenth of one each.
         assert time.process_time() - began < 5
+
+
+def test_handshakes_without_end_of_many_requests_take_little_together():
+    """Each may take a second; those of twenty took 1.4 processors for 14 s."""
+    meters = []
+
+    class Seen(Effort):
+        def meter(self, model):
+            meters.append(super().meter(model))
+            return meters[-1]
+
+    with endless_handshakes() as port, client_of(f"https://127.0.0.1:{port}/v1") as client:
+
+        def call(_number):
+            asked = Deadline(LONG, effort=Seen())
+            asked.effort.caller = "a"
+            with pytest.raises((KeptBusy, Resting)):
+                client.call(MODEL, CALL, LONG, deadline=asked)
+
+        with ThreadPoolExecutor(20) as pool:
+            list(pool.map(call, range(20)))
+    # Half a second beyond what is usual of each, and what they take until that is seen.
+    assert sum(meter.busy_s for meter in meters) < 3
 
 
 def test_a_provider_that_keeps_taking_a_processor_is_not_asked_for_a_while():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import cast
 
 import pytest
 
@@ -84,3 +87,31 @@ def test_a_connection_that_was_closed_here_is_not_looked_at(pair: Pair) -> None:
         ours.close()
         theirs.close()
         departures.look()
+
+
+class Closed:
+    """A connection that is closed already."""
+
+    def fileno(self) -> int:
+        return -1
+
+
+def test_a_look_is_taken_while_requests_come_and_go() -> None:
+    """A collection of garbage lets other threads go on; a worker ended by what they changed."""
+    clock = Clock()
+    departures = Departures(clock)
+    clock.now += LOOK_S
+    with ExitStack() as requests:
+
+        def come(*_: object) -> None:
+            requests.enter_context(departures.awaited(cast(socket.socket, Closed())))
+
+        for _ in range(100):
+            come()
+        gc.callbacks.append(come)
+        gc.set_threshold(1)
+        try:
+            departures.look()
+        finally:
+            gc.set_threshold(700, 10, 10)
+            gc.callbacks.remove(come)
