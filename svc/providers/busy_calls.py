@@ -10,6 +10,9 @@ from svc import limits
 from svc.meter import SpareOfPeer
 from svc.providers.long_replies import ComingReply
 
+# What a call has taken beyond what is usual, in seconds, before it is cut off for others.
+NOTICED_S = 0.02
+
 # A provider, and who calls it.
 Peer = tuple[str, str | None]
 
@@ -41,9 +44,10 @@ class BusyCall:
         usual_s = limits.EXCHANGE_PROCESSOR_S + coming.came * limits.EXCHANGE_BYTE_S
         lasted_s = self._clock() - self._began
         with self._lock:
-            beyond_s = coming.meter.busy_s - usual_s - lasted_s * limits.CALL_SECOND_S
-            more_s = beyond_s - self._counted_s
-            if more_s > 0:
+            usual_s += lasted_s * limits.CALL_SECOND_S
+            beyond_s = max(0.0, coming.meter.busy_s - usual_s)
+            # As long as it only waits, it comes back to what is usual.
+            if (more_s := beyond_s - self._counted_s) != 0:
                 self._counted_s = beyond_s
                 self._peers.setdefault(self._peer, SpareOfPeer()).use(more_s)
-        return self._counted_s > 0 and not self._peers[self._peer].has_left()
+        return beyond_s > NOTICED_S and not self._peers[self._peer].has_left()

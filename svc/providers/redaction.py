@@ -82,7 +82,7 @@ _BYTE = r"(?:%|\\{1,16}+[xX])([0-9a-fA-F]{2})|\\{1,16}+([0-3]?[0-7]{2})"
 _BYTES = re.compile(f"(?:{_BYTE})+")
 _EACH_BYTE = re.compile(_BYTE)
 # Before the number of a character there may be any zeros. Python refuses thousands of digits.
-_ZEROS = re.compile("&#([xX]?)0++")
+_ZEROS = re.compile("(?<=&#)0++|(?<=&#[xX])0++")
 _NO_CHARACTER = re.compile("&#[0-9]{100,}+")
 # So often escapes are taken out of a message, and out of what was sent, which the provider may have
 # taken out as often before it repeats it.
@@ -209,7 +209,7 @@ class Redactor:
         return self._text
 
     def _folded(self) -> str | None:
-        text = _without_zeros(" ".join((*_texts(self._call.words), self._key or "")))
+        text = " ".join((*_texts(self._call.words), self._key or ""))
         is_short, folded = len(text) <= LETTERS_ALWAYS, []
         for start in range(0, len(text), PIECE_LETTERS):
             if not self._goes_on() or not (is_short or self._allowance.has_left):
@@ -283,15 +283,17 @@ def _less_and_less_escaped(text: str, times: int) -> Iterator[str]:
     yield text
     for _ in range(times):
         before, text = text, _BYTES.sub(_decoded, _ESCAPE.sub(_unescaped, text))
-        text = html.unescape(_NO_CHARACTER.sub(REMOVED, _without_zeros(text)))
+        text = _plain_html(text)
         if text == before:
             return
         yield text
 
 
-def _without_zeros(text: str) -> str:
-    """The text with the numbers of its characters as short as they can be."""
-    return _ZEROS.sub(r"&#\1", text)
+def _plain_html(text: str) -> str:
+    """The text with characters in place of HTML's names and numbers of them."""
+    if "&#" in text:
+        text = _NO_CHARACTER.sub(REMOVED, _ZEROS.sub("", text))
+    return html.unescape(text)
 
 
 def _decoded(escapes: re.Match[str]) -> str:

@@ -76,9 +76,9 @@ class Departures:
         self._next_look_at = now + LOOK_S
         poller, by_file = select.poll(), {}
         # To list pairs may collect garbage, in which other threads go on and change them.
-        for sock, departure in self._awaited.copy().items():
-            file = sock.fileno()
-            if file >= 0:
+        for sock in list(self._awaited):
+            departure, file = self._awaited.get(sock), sock.fileno()
+            if departure is not None and file >= 0:
                 poller.register(file, _CLOSED)
                 by_file[file] = departure
         closed = [by_file[file] for file, _ in poller.poll(0)]

@@ -24,17 +24,19 @@ _STATUSES = ("401", "403", "429")
 # long may be any. In seconds.
 JUST_NOW_S, CALM_S = 0.08, 0.8
 
-# The buckets of one worker: each kind has its own.
-_SLOTS = 64
+# The buckets of one worker: each kind has its own, and each address.
+_SLOTS = 4_096
 
 # What is sent at once of each kind, a minute. Monitors that ask in rapid succession are told apart
 # by how rapid that is, so that others who look without end do not hold them up.
 _REFUSALS, _LOOKS, _FIRST_LOOKS = "refusals", "looks", "first looks"
+_ALL_FIRST_LOOKS = "first looks of all"
 _QUICK_LOOKS = {0.2: "looks in 0.2 s", 0.4: "looks in 0.4 s", CALM_S: "quick looks"}
 _AT_ONCE = {
     _REFUSALS: limits.REFUSALS_AT_ONCE,
     _LOOKS: limits.LOOKS_AT_ONCE,
     _FIRST_LOOKS: limits.FIRST_LOOKS_AT_ONCE,
+    _ALL_FIRST_LOOKS: limits.LOOKS_AT_ONCE,
     **dict.fromkeys(_QUICK_LOOKS.values(), limits.QUICK_LOOKS_AT_ONCE),
 }
 
@@ -71,7 +73,9 @@ class Refusals:
         monitors beside them do not wait.
         """
         kind = _kind_of_look(after_s)
-        return self._exceeds(kind, address if kind == _FIRST_LOOKS else "")
+        if kind != _FIRST_LOOKS:
+            return self._exceeds(kind)
+        return self._exceeds(kind, address) or self._exceeds(_ALL_FIRST_LOOKS)
 
     def end_waits(self) -> bool:
         """Whether the end of a connection waits on which no request came."""

@@ -26,6 +26,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
+from ipaddress import IPv6Address
 from selectors import EVENT_READ
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -215,6 +216,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         # Whether its body was still coming when the request was answered, whether the answer is
         # held, and whether it is a look at the server that follows no other one at once.
         conn.still_sends = conn.holds = conn.is_calm = False
+        conn.held_s = 0.0
         super().enqueue_req(conn)
 
     def handle(self, conn: Any) -> object:
@@ -521,8 +523,14 @@ def _thrown_away(client: socket.socket) -> int | None:
 
 
 def _address(conn: Any) -> str:
-    """Where a connection comes from; nothing where it comes over a socket of the system."""
-    return str(conn.client[0]) if isinstance(conn.client, tuple) else ""
+    """Where a connection comes from; nothing where it comes over a socket of the system.
+
+    Of IPv6 it is the network, as whoever has one address there has 2^64.
+    """
+    if not isinstance(conn.client, tuple):
+        return ""
+    address = str(conn.client[0]).partition("%")[0]
+    return IPv6Address(address).packed[:8].hex() if ":" in address else address
 
 
 def _is_in_line(future: Future[object]) -> bool:

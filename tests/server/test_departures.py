@@ -101,17 +101,19 @@ def test_a_look_is_taken_while_requests_come_and_go() -> None:
     clock = Clock()
     departures = Departures(clock)
     clock.now += LOOK_S
-    with ExitStack() as requests:
+    requests = [ExitStack() for _ in range(100)]
 
-        def come(*_: object) -> None:
-            requests.enter_context(departures.awaited(cast(socket.socket, Closed())))
+    def come_and_go(*_: object) -> None:
+        requests.append(ExitStack())
+        requests[-1].enter_context(departures.awaited(cast(socket.socket, Closed())))
+        requests.pop(0).close()
 
-        for _ in range(100):
-            come()
-        gc.callbacks.append(come)
-        gc.set_threshold(1)
-        try:
-            departures.look()
-        finally:
-            gc.set_threshold(700, 10, 10)
-            gc.callbacks.remove(come)
+    for _ in range(100):
+        come_and_go()
+    gc.callbacks.append(come_and_go)
+    gc.set_threshold(1)
+    try:
+        departures.look()
+    finally:
+        gc.set_threshold(700, 10, 10)
+        gc.callbacks.remove(come_and_go)

@@ -76,6 +76,9 @@ def test_a_monitor_that_opens_a_connection_for_each_look_does_not_wait_for_other
     looks = (refusals.look_waits(math.inf, "203.0.113.7") for _ in range(1_000))
     assert any(looks)
     assert not refusals.look_waits(math.inf, "203.0.113.8")
+    addresses = (f"198.51.100.{number % 256}-{number}" for number in range(1_000))
+    looks = (refusals.look_waits(math.inf, address) for address in addresses)
+    assert sum(not waits for waits in looks) <= limits.LOOKS_AT_ONCE * limits.REFUSALS_BURST_S / 60
 
 
 def test_a_monitor_that_is_held_does_not_queue_behind_strangers(
