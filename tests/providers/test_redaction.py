@@ -191,7 +191,7 @@ LONG = "x" * 200_000
 
 def test_many_long_calls_that_fail_at_once_are_not_all_looked_through() -> None:
     now = [0.0]
-    allowance = Allowance(lambda: now[0])
+    allowance = Allowance(lambda: now[0], Ticking(0.0002))
 
     def told(prompt: str) -> tuple[str, str, bool]:
         call = ChatCall(({"role": "user", "content": prompt},), 10)
