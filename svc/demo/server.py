@@ -110,9 +110,12 @@ class _Listener(socketserver.TCPServer):
             self._open.pop(threading.current_thread(), None)
 
     def close_connections(self) -> None:
-        for thread, connection in self._open.copy().items():
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        # Threads that end meanwhile take their connections out.
+        for thread in list(self._open):
+            connection = self._open.get(thread)
+            if connection is not None:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
             thread.join(STOP_SECONDS)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from svc.deadline import Deadline, Effort
 from svc.meter import Meter
-from svc.providers.reply_pace import LINE_PACE, PIECE_PACE
+from svc.providers.reply_pace import LINE_PACE, PIECE_PACE, ReplyPace
 
 # The seconds between two looks at what calls under way take of a processor, and while there are
 # some of which nothing is left to take.
@@ -152,17 +152,18 @@ class Watch:
         """
         if self._effort is not None and not self._effort.lines.take(lines):
             return False
-        LINE_PACE.wait(lines, self._caller, self._provider, lambda: not self.ended, self.at)
+        self._wait_for(LINE_PACE, lines)
         return not self.ended
 
     def next_piece(self) -> None:
         """Wait for the turn of one more read. Raises `TimeoutError` where the call has ended."""
-        PIECE_PACE.wait(1, self._caller, self._provider, lambda: not self.ended, self.at)
+        self._wait_for(PIECE_PACE, 1)
         self.left()
 
-    @property
-    def _caller(self) -> str | None:
-        return None if self._effort is None else self._effort.caller
+    def _wait_for(self, pace: ReplyPace, count: int) -> None:
+        """Wait for the turn of so many lines or pieces, as long as the call has not ended."""
+        caller = None if self._effort is None else self._effort.caller
+        pace.wait(count, caller, self._provider, lambda: not self.ended, self.at)
 
     def finish(self) -> None:
         """Let go of the socket."""

@@ -233,7 +233,7 @@ class Slices:
                     ]
                 self._give_back(changed)
                 with self._lock:
-                    for account, one in self._slices.copy().items():
+                    for account, one in list(self._slices.items()):
                         one.lately = 0
                         if one == _Slice():
                             del self._slices[account]

@@ -551,7 +551,6 @@ def _check_log(path: Path) -> None:
     is not there, or has nothing in it, SQLite would delete the log. Behind a link it would not look
     for the log that stands beside the link.
     """
-    log = Path(f"{os.path.realpath(path)}-wal")
     for link in _links(path):
         left = Path(f"{link}-wal")
         if left.exists() and left.stat().st_size:
@@ -560,6 +559,7 @@ def _check_log(path: Path) -> None:
                 f"{str(link)!r} is a link, and {str(left)!r} holds what was last written before "
                 "the link was made; put the file itself in the place of the link",
             )
+    log = Path(f"{os.path.realpath(path)}-wal")
     if not log.exists() or not log.stat().st_size:
         return
     if not path.exists() or not path.stat().st_size:

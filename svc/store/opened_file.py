@@ -102,7 +102,7 @@ class OpenedFile:
         self.log = OpenedLog(path)
         self._identity = _identity(self._name)
         # Whether a link stands there.
-        self._is_link = _place(self._name) != self._identity
+        self._is_link = os.path.islink(self._name)
         self._trouble: str | None = None
         self._due = 0.0
 
@@ -159,7 +159,7 @@ class OpenedFile:
 
         Behind a link that took its place SQLite would have another log.
         """
-        is_file = not self._is_link and _place(self._name) == self._identity
+        is_file = not self._is_link and not os.path.islink(self._name)
         return is_file or _beside(self._path) == self.log.names
 
     def _tell(self, trouble: str | None) -> None:
@@ -298,12 +298,6 @@ def _for_a_while(found: Callable[[], bool]) -> bool:
         return False
     time.sleep(DELETED_AFTER_S)
     return found()
-
-
-def _place(path: str) -> _Identity:
-    """What stands at a path: the file, or a link to it."""
-    found = os.lstat(path)
-    return found.st_dev, found.st_ino
 
 
 def _identity(path: str) -> _Identity:
