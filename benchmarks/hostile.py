@@ -2,7 +2,7 @@
 
     python -m benchmarks.hostile [bodies] [readers] [beside] [labels]
 
-Without names all of them, about ten minutes. `python -m tests.chaos --masters 20` has the kills.
+Without names all of them, about twenty minutes. `python -m tests.chaos --masters 20` has the kills.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from tests.chaos import hostile
 from tests.e2e.serving import Server
 from tests.e2e.test_large_pages import PAGE, READERS, memory_mb, multiply
 from tests.hostile.bodies import BODIES, images_beside_rules
+from tests.hostile.loads import LOADS
 from tests.scripted import ScriptedProvider
 from tests.web.labelled import Labelled
 from tests.web.models import decision, replying
 
 # Seconds of each load, and in which readers that do not read are watched.
-BESIDE_S, READERS_S = 3.0, 15.0
+BESIDE_S, READERS_S = 8.0, 15.0
 
 # The numbers of labels at which a label and the next decision are compared, by medians of so many.
 FEW, MANY, PAIRS = 100, 5_000, 50
@@ -77,9 +78,9 @@ def readers() -> Iterator[str]:
 
 
 def beside() -> Iterator[str]:
-    """Another key, and `/health`, beside a key that sends each body on 20 connections."""
+    """Another key, and `/health`, beside a key that sends each load on 20 connections."""
     with temporary_directory() as folder, hostile.Keys(Path(folder)) as keys:
-        for name in (hostile.SLOW, hostile.NEW, hostile.MIXED, *BODIES):
+        for name in LOADS:
             yield str(keys.beside(name, BESIDE_S))
 
 

@@ -23,6 +23,7 @@ from typing import NoReturn
 from tests.chaos import faults, hostile, report
 from tests.chaos.run import MASTERS, SHORT_S, Run
 from tests.chaos.verdict import judge
+from tests.hostile.loads import ALLOWED_MIXED, MIXED, NEW, SLOW, STRANGERS
 
 SECONDS = 240.0
 
@@ -49,7 +50,7 @@ def main() -> int:
             problems = list(judge(run.journal, run.db, run.parts, run.clock))
         load_s = hostile.SHORT_S if given.seconds < SHORT_S else hostile.LOAD_S
         with hostile.Keys(Path(name)) as keys:
-            names = (hostile.MIXED, hostile.SLOW, hostile.NEW)
+            names = (MIXED, SLOW, NEW, ALLOWED_MIXED, STRANGERS)
             beside = [keys.beside(name, load_s) for name in names]
     problems += [problem for one in beside for problem in one.problems()]
     for line in (*report.lines(run, real_disk), *map(str, beside)):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import json
 import statistics
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,16 +17,10 @@ from requests.adapters import HTTPAdapter
 
 from svc.store import ApiKeys, Database
 from tests.e2e.serving import WAIT_S, Server
-from tests.hostile.bodies import BODIES
+from tests.hostile.client import Client
+from tests.hostile.loads import PROJECT, SLOW_S
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
 from tests.web.models import PREFERS_CATS, decision, reply_to
-
-# What the hostile key sends: all bodies in turn, one of them by its name, decisions of a model that
-# takes `SLOW_S`, or so many questions at once that nobody asked before, in a body of 35 KB.
-MIXED, SLOW, NEW = "all bodies in turn", "a slow model", "650 new questions"
-SLOW_S = 50.0
-QUESTIONS = 650
-CALLERS = 20
 
 # Seconds of load, and of each measurement without it; from one measured request to the next; and
 # how many of them are under way at most.
@@ -75,29 +65,15 @@ class Beside:
 
 
 class Keys:
-    """A server with two project keys, one of them hostile; a context manager."""
+    """Two project keys, one of them hostile, at a new server for each load; a context manager."""
 
     def __init__(self, folder: Path, workers: int = 1) -> None:
-        self._db, self._workers = folder / "keys.db", workers
-        self._ended = threading.Event()
-        self._stack = contextlib.ExitStack()
+        self._folder, self._workers = folder, workers
+        self._provider = ScriptedProvider(_reply)
         self._numbers = itertools.count()
 
     def __enter__(self) -> Self:
-        provider = self._stack.enter_context(ScriptedProvider(self._reply))
-        settings = {
-            "SVC_PROVIDER_OWN_URL": provider.url,
-            "SVC_PROVIDER_ALL_URL": provider.url,
-            "SVC_PROVIDER_ALL_KIND": "decisions",
-            "SVC_MODEL": "@own/prompt",
-        }
-        database = Database.open(self._db)
-        keys = ApiKeys(database)
-        made = (keys.create("hostile", RPM, "one"), keys.create("other", OTHER_RPM, "two"))
-        database.close()
-        self._hostile, self._other = (_bearer(key.text) for key in made if key is not None)
-        workers = ("--workers", str(self._workers))
-        self._make_server = lambda: Server(self._db, *workers, **settings)
+        self._provider.__enter__()
         return self
 
     def __exit__(
@@ -106,28 +82,17 @@ class Keys:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stack.close()
+        self._provider.__exit__()
 
     def beside(self, name: str, seconds: float) -> Beside:
-        """Have the hostile key send what `name` says for so long, and measure the other one.
-
-        The server ends before the callers, most of whom wait for a turn.
-        """
-        bodies = [make().encode() for key, make in BODIES.items() if name in (key, MIXED)]
-        path = "/v1/decisions" if name == NEW else "/v1/decide"
-        sends = {SLOW: self._slow, NEW: self._new}.get(name) or in_turn(bodies)
-        statuses: Counter[str] = Counter()
-        stop = threading.Event()
-        with ThreadPoolExecutor(CALLERS) as threads, self._make_server() as server:
-            alone, _ = self._measure(server, ALONE_S)
-            for _ in range(CALLERS):
-                threads.submit(self._load, server.url + path, sends, stop, statuses)
-            try:
-                decided, health = self._measure(server, seconds)
-            finally:
-                stop.set()
-                self._ended.set()
-        self._ended.clear()
+        """Have the hostile key send what `name` says for so long, and measure the other one."""
+        db = self._folder / f"keys-{next(self._numbers)}.db"
+        hostile, other = _keys(db)
+        with Client() as client, self._serving(db, client) as server:
+            alone, _ = self._measure(server, other, ALONE_S)
+            client.begin(server.url, hostile, name)
+            decided, health = self._measure(server, other, seconds)
+            statuses = client.end()
         median = statistics.median
         return Beside(
             name,
@@ -139,42 +104,20 @@ class Keys:
             statuses,
         )
 
-    def _reply(self, body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
-        if "questions" in body:
-            answer = {"type": "predicate", "probability": 0.5}
-            answers = [answer] * len(body["questions"])
-            return Reply({"model": "m", "answers": answers, "usage": {}})
-        if body["model"] == "slow":
-            self._ended.wait(SLOW_S)
-        return Reply(reply_to(PREFERS_CATS, body))
+    def _serving(self, db: Path, client: Client) -> Server:
+        """A server at which the hostile key has a provider of its own, and both have another."""
+        settings = {
+            "SVC_PROVIDER_OWN_URL": client.provider_url,
+            "SVC_PROVIDER_ALL_URL": client.provider_url,
+            "SVC_PROVIDER_ALL_KIND": "decisions",
+            "SVC_PROVIDER_SHARED_URL": self._provider.url,
+            "SVC_MODEL": "@shared/prompt",
+            "SVC_MASTER_KEY": "for jobs",
+        }
+        return Server(db, "--workers", str(self._workers), **settings)
 
-    def _load(
-        self,
-        url: str,
-        sends: Callable[[], bytes],
-        stop: threading.Event,
-        statuses: Counter[str],
-    ) -> None:
-        """One caller of the hostile key; refused ones come back at once."""
-        with requests.Session() as session:
-            while not stop.is_set():
-                with contextlib.suppress(requests.RequestException):
-                    response = session.post(url, sends(), headers=self._hostile, timeout=2 * SLOW_S)
-                    statuses[str(response.status_code)] += 1
-
-    def _slow(self) -> bytes:
-        body = decision(f"slow {next(self._numbers)}", model="@own/slow", debias=False)
-        return json.dumps(body).encode()
-
-    def _new(self) -> bytes:
-        first = next(self._numbers) * QUESTIONS
-        asked = {"type": "noul", "instructions": "Is it so?"}
-        questions = {f"q{first + number}": asked for number in range(QUESTIONS)}
-        body = {"model": "@all/m", "project": "one", "input": f"{first}", "questions": questions}
-        return json.dumps(body).encode()
-
-    def _measure(self, server: Server, seconds: float) -> tuple[list[float], list[float]]:
-        """The times of new decisions of the other key and of `/health`.
+    def _measure(self, server: Server, key: str, seconds: float) -> tuple[list[float], list[float]]:
+        """The times of new decisions of a key and of `/health`.
 
         One of each is due every `EVERY_S`, whether or not those before were answered, and its time
         counts from then: who waits for each answer before the next request measures the busy
@@ -182,6 +125,7 @@ class Keys:
         """
         with requests.Session() as session, ThreadPoolExecutor(UNDER_WAY) as threads:
             session.mount("http://", HTTPAdapter(pool_maxsize=UNDER_WAY))
+            session.headers["Authorization"] = f"Bearer {key}"
             began = time.monotonic()
             decided, health = [], []
             for number in range(int(seconds / EVERY_S)):
@@ -192,12 +136,21 @@ class Keys:
             return [done.result() for done in decided], [done.result() for done in health]
 
     def _decide(self, session: requests.Session, url: str, due: float) -> float:
-        """Have the other key decide something new; the seconds from when that was due."""
+        """Have something new decided; the seconds from when that was due."""
         body = decision(f"state {next(self._numbers)}", debias=False)
-        headers = self._other
-        response = session.post(f"{url}/v1/decide", json=body, headers=headers, timeout=WAIT_S)
+        response = session.post(f"{url}/v1/decide", json=body, timeout=WAIT_S)
         response.raise_for_status()
         return time.monotonic() - due
+
+
+def _keys(db: Path) -> tuple[str, str]:
+    """A hostile key and another one, in a new database."""
+    database = Database.open(db)
+    keys = ApiKeys(database)
+    made = (keys.create("hostile", RPM, PROJECT), keys.create("other", OTHER_RPM, "two"))
+    database.close()
+    hostile, other = (key.text for key in made if key is not None)
+    return hostile, other
 
 
 def _look(session: requests.Session, url: str, due: float) -> float:
@@ -206,11 +159,6 @@ def _look(session: requests.Session, url: str, due: float) -> float:
     return time.monotonic() - due
 
 
-def in_turn(bodies: list[bytes]) -> Callable[[], bytes]:
-    """Each of the bodies in turn, for many threads."""
-    turns = itertools.count()
-    return lambda: bodies[next(turns) % len(bodies)]
-
-
-def _bearer(text: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {text}"}
+def _reply(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+    delay = SLOW_S if body["model"] == "slow" else 0.0
+    return Reply(reply_to(PREFERS_CATS, body), delay=delay)
