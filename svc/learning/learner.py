@@ -20,6 +20,7 @@ from svc.store import (
     NewLabel,
     Place,
     QuestionVersions,
+    UnknownDecision,
 )
 from svc.store.decisions import Decisions
 
@@ -27,6 +28,8 @@ from svc.store.decisions import Decisions
 Turn = Callable[[], AbstractContextManager[None]]
 
 log = logging.getLogger(__name__)
+
+_NO_DECISION = "there is no such decision"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,10 @@ class Learner:
         """
         with turn():
             label = self._checked(feedback, project)
-        state = self._labels.add(label)
+        try:
+            state = self._labels.add(label)
+        except UnknownDecision:
+            raise NotFound(_NO_DECISION) from None
         project_question = (label.project, label.digest)
         if state.teaches:
             self._refits.schedule(project_question, self._until_refit_s(state))
@@ -96,7 +102,7 @@ class Learner:
     def _checked(self, feedback: Feedback, project: str | None) -> NewLabel:
         decision = self._decisions.get(feedback.decision_id)
         if decision is None or project not in (None, decision.facts.project):
-            raise NotFound("there is no such decision")
+            raise NotFound(_NO_DECISION)
         checks = Checks(self._versions, self._now_ms())
         (label,) = checks.labels([checks.check(decision, feedback)])
         return label

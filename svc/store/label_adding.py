@@ -83,7 +83,7 @@ class _There(NamedTuple):
 
 
 def add(connection: sqlite3.Connection, items: Sequence[Encoded]) -> Stored:
-    """Store labels, the last one for each question of a decision.
+    """Store labels, the last one for each question of a decision that is there.
 
     What is known now of each exact question, and by how many its revision grew.
     """
@@ -102,21 +102,20 @@ def add(connection: sqlite3.Connection, items: Sequence[Encoded]) -> Stored:
     ]
     execute(connection, _ADD, rows)
     judgements.add(connection, [_said(label) for label, _ in items if label.reviewer is not None])
-    new = [number in there and not there[number].label_id for number in range(len(labels))]
-    return _counted(connection, labels, new)
+    return _counted(connection, [(labels[number], one.label_id) for number, one in there.items()])
 
 
 def _counted(
-    connection: sqlite3.Connection, labels: Sequence[NewLabel], new: Sequence[bool]
+    connection: sqlite3.Connection, labels: Sequence[tuple[NewLabel, int | None]]
 ) -> Stored:
-    """Count labels, some of which took no other's place."""
+    """Count labels, each with the id of the one whose place it took."""
     grown, more = Counter[Place](), Counter[Place]()
     questions = {}
-    for label, is_new in zip(labels, new, strict=True):
+    for label, replaced in labels:
         place = (label.project, label.digest)
         questions[place] = label.question_id
         grown[place] += 1
-        more[place] += is_new
+        more[place] += replaced is None
     counts = [(*place, row, more[place], grown[place]) for place, row in questions.items()]
     execute(connection, _COUNT, counts)
     projects = Counter[str]()

@@ -11,6 +11,7 @@ from typing import Any
 from svc import limits
 from svc.store import readings
 from svc.store.database import Database
+from svc.store.errors import UnknownDecision
 from svc.store.label_adding import LEARNED, Encoded, Stored, add, encoded
 from svc.store.label_records import (
     CalibrationState,
@@ -103,10 +104,14 @@ class Labels:
     def add(self, label: NewLabel) -> CalibrationState:
         """Store `label` in place of an earlier one; what is known now.
 
-        Returns once it is durable. Raises `StorageError`.
+        Returns once it is durable. Raises `StorageError`, and `UnknownDecision` where the decision
+        was deleted since it was read.
         """
         with self._database.changing():
-            return self._database.write_grouped(_add_each, encoded(label))
+            state = self._database.write_grouped(_add_each, encoded(label))
+        if state is None:
+            raise UnknownDecision("the decision was deleted meanwhile")
+        return state
 
     def add_all(
         self,
@@ -118,8 +123,9 @@ class Labels:
 
         In one transaction, or in one for every `at_once` of them, or fewer of more than `chars`
         characters: then the first may be stored where an error is raised. Of several for the same
-        question of a decision the last one counts, and what each reviewer said is kept. Returns
-        once they are durable. Raises `StorageError`.
+        question of a decision the last one counts, and what each reviewer said is kept. Those of
+        decisions that were deleted since they were read are left out. Returns once the others are
+        durable. Raises `StorageError`.
         """
         known: Stored = {}
         for some in [labels] if at_once is None else _parts(labels, at_once, chars):
@@ -265,9 +271,12 @@ class Labels:
             return [(row[0], row[1]) for row in connection.execute(_STALE, (most,))]
 
 
-def _add_each(connection: sqlite3.Connection, items: Sequence[Encoded]) -> list[CalibrationState]:
+def _add_each(
+    connection: sqlite3.Connection, items: Sequence[Encoded]
+) -> list[CalibrationState | None]:
     # Each counts in the revision, also where another comes for the same question of a decision.
-    return [state for item in items for state, _ in add(connection, [item]).values()]
+    known = (next(iter(add(connection, [item]).values()), None) for item in items)
+    return [found and found[0] for found in known]
 
 
 def _parts(labels: Iterable[NewLabel], most: int, chars: int) -> Iterator[list[NewLabel]]:

@@ -13,7 +13,7 @@ from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.erasing import erase
-from svc.store.errors import StorageError
+from svc.store.errors import StorageError, UnknownDecision
 from svc.store.label_records import NewLabel
 from svc.store.labels import Labels
 from svc.store.question_versions import LabelledQuestion, QuestionVersions
@@ -358,3 +358,17 @@ def test_a_label_of_a_decision_that_was_deleted_meanwhile_is_left_out(
     known = labels.add_all(given)
     assert [state.labels for state, _ in known.values()] == [1]
     assert [row["key"] for row in database.rows("SELECT key FROM judgements")] == ["there"]
+
+
+def test_where_its_question_went_with_it_the_others_are_stored(
+    labels: Labels, book: Book, database: Database
+) -> None:
+    gone, there = book.label(key="gone"), book.label(project="other", key="there")
+    assert gone.digest == there.digest
+    gone = replace(gone, digest=b"gone", question_id=1_000)
+    database.write(lambda connection: erase(connection, [gone.decision_seq]) or None)
+    assert [*labels.add_all([gone, there])] == [("other", there.digest)]
+    with pytest.raises(UnknownDecision):
+        labels.add(gone)
+    state = labels.add(there)
+    assert state is not None and (state.labels, state.revision) == (1, 2)
