@@ -24,7 +24,7 @@ class BusyCall:
     long as they last if that was counted at their ends.
     """
 
-    __slots__ = ("_began", "_clock", "_coming", "_counted_s", "_lock", "_peer", "_peers")
+    __slots__ = ("_began", "_clock", "_coming", "_counted_s", "_ended", "_lock", "_peer", "_peers")
 
     def __init__(
         self,
@@ -36,18 +36,30 @@ class BusyCall:
         """`peers` has what is left to those of which a call took more than usual."""
         self._peers, self._peer, self._coming = peers, peer, coming
         self._clock, self._began = clock, clock()
-        self._counted_s, self._lock = 0.0, threading.Lock()
+        self._counted_s, self._ended, self._lock = 0.0, False, threading.Lock()
 
     def is_too_busy(self) -> bool:
         """Count what its meter has seen, from any thread; whether nothing is left for it."""
+        beyond_s = self._count()
+        return beyond_s > NOTICED_S and not self._peers[self._peer].has_left()
+
+    def end(self) -> None:
+        """Count for the last time: what its thread does from now on is for something else."""
+        self._count(ends=True)
+
+    def _count(self, ends: bool = False) -> float:
+        """What it takes beyond what is usual, in seconds; 0 once it has ended."""
         coming = self._coming
         usual_s = limits.EXCHANGE_PROCESSOR_S + coming.came * limits.EXCHANGE_BYTE_S
         lasted_s = self._clock() - self._began
         with self._lock:
+            if self._ended:
+                return 0.0
+            self._ended = ends
             usual_s += lasted_s * limits.CALL_SECOND_S
             beyond_s = max(0.0, coming.meter.busy_s - usual_s)
             # As long as it only waits, it comes back to what is usual.
             if (more_s := beyond_s - self._counted_s) != 0:
                 self._counted_s = beyond_s
                 self._peers.setdefault(self._peer, SpareOfPeer()).use(more_s)
-        return beyond_s > NOTICED_S and not self._peers[self._peer].has_left()
+        return beyond_s

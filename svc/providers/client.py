@@ -268,7 +268,7 @@ class Client:
                 _free(error)
             finally:
                 coming.meter.count()
-                busy.is_too_busy()
+                busy.end()
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
 

@@ -19,6 +19,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from html.entities import html5
 from itertools import chain
 from typing import Any, Protocol
 
@@ -75,7 +76,7 @@ _USUAL_CODES = frozenset(
 # Echoes are often JSON inside JSON, and may be in upper or lower case with their escapes.
 _ESCAPE = re.compile(
     r"\\{1,16}+(U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|u000[123eE][0-9a-fA-F]{4}|u[0-9a-fA-F]{4}"
-    r"|U(?!00[01])[0-9a-fA-F]{4}|[nN]\{[A-Za-z0-9 -]{1,90}\}|[nrtbf\"'/])"
+    r"|U(?!00[01])[0-9a-fA-F]{4}|[nN]\{[A-Za-z0-9 -]{1,90}\}|[nNrRtTbBfF\"'/])"
 )
 # Bytes of UTF-8 as Python and URLs write them, in base 16 or 8.
 _BYTE = r"(?:%|\\{1,16}+[xX])([0-9a-fA-F]{2})|\\{1,16}+([0-3]?[0-7]{2})"
@@ -84,6 +85,7 @@ _EACH_BYTE = re.compile(_BYTE)
 # Before the number of a character there may be any zeros. Python refuses thousands of digits.
 _ZEROS = re.compile("(?<=&#)0++|(?<=&#[xX])0++")
 _NO_CHARACTER = re.compile("&#[0-9]{100,}+")
+_NAME_OF_CHARACTER = re.compile("&([A-Za-z][A-Za-z0-9]{1,31};)")
 # So often escapes are taken out of a message, and out of what was sent, which the provider may have
 # taken out as often before it repeats it.
 _MESSAGE_TIMES, _SENT_TIMES = 4, 8
@@ -164,7 +166,7 @@ class Redactor:
         """`goes_on` says whether the replies to the request may take any more of a processor."""
         self._call, self._key, self._allowance = call, key, allowance
         self._goes_on = goes_on
-        self._prepared = False
+        self._prepared, self._is_short = False, False
         self._text: str | None = None
 
     def message(self, words: str) -> str:
@@ -194,7 +196,7 @@ class Redactor:
         sent = self._sent()
         if sent is None:
             return ""
-        with self._counted(len(sent)):
+        with self._counted():
             return code if _cleaned(code, sent) == code else ""
 
     def echoes(self, words: str) -> bool:
@@ -210,25 +212,24 @@ class Redactor:
 
     def _folded(self) -> str | None:
         text = " ".join((*_texts(self._call.words), self._key or ""))
-        is_short, folded = len(text) <= LETTERS_ALWAYS, []
+        self._is_short, folded = len(text) <= LETTERS_ALWAYS, []
         for start in range(0, len(text), PIECE_LETTERS):
-            if not self._goes_on() or not (is_short or self._allowance.has_left):
+            if not self._goes_on() or not (self._is_short or self._allowance.has_left):
                 return None
-            with self._counted(len(text)):
+            with self._counted():
                 folded.append(_folded(text[start : start + PIECE_LETTERS + OVERLAP]))
         return " ".join(folded)
 
-    def _counted(self, letters: int) -> contextlib.AbstractContextManager[None]:
-        """What is done in the block for so many letters counts, unless they are few.
+    def _counted(self) -> contextlib.AbstractContextManager[None]:
+        """What is done in the block counts, unless what was sent is short.
 
         Else those who send many short calls would leave nothing for the long ones of others.
         """
-        return contextlib.nullcontext() if letters <= LETTERS_ALWAYS else self._allowance.used()
+        return contextlib.nullcontext() if self._is_short else self._allowance.used()
 
     def _may_look(self, letters: int) -> bool:
-        """Whether a message may be looked for in so many letters."""
-        is_short = letters <= LETTERS_ALWAYS
-        took = is_short or self._allowance.take(LETTER_S * letters, LEFT_BY_MESSAGES_S)
+        """Whether a message may be looked for in so many letters, with each step of escapes."""
+        took = self._is_short or self._allowance.take(LETTER_S * letters, LEFT_BY_MESSAGES_S)
         return took and self._goes_on()
 
 
@@ -293,7 +294,18 @@ def _plain_html(text: str) -> str:
     """The text with characters in place of HTML's names and numbers of them."""
     if "&#" in text:
         text = _NO_CHARACTER.sub(REMOVED, _ZEROS.sub("", text))
-    return html.unescape(text)
+    return _NAME_OF_CHARACTER.sub(_named, html.unescape(text))
+
+
+def _named(reference: re.Match[str]) -> str:
+    """The character of a name that is not in the case in which HTML has it."""
+    return _characters_by_small_name().get(reference[1].lower(), reference[0])
+
+
+@cache
+def _characters_by_small_name() -> Mapping[str, str]:
+    # Of names that differ by case, the small one comes last, and stays.
+    return {name.lower(): html5[name] for name in sorted(html5)}
 
 
 def _decoded(escapes: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
+from ipaddress import IPv6Address
 from typing import Any
 
 from svc import limits, processors
@@ -50,6 +51,8 @@ class Refusals:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds."""
         self._clock, self._own = clock, Buckets(clock, slots=_SLOTS)
+        # Asked once: a bucket whose rate changes begins anew.
+        self._processors = processors.usable()
         # Those of all workers, once these share some. Many workers have few processors together.
         self.shared: Buckets | None = None
         # A heap of what waits: the time at which it leaves, and its number.
@@ -100,7 +103,7 @@ class Refusals:
 
     def _turn_in(self) -> float:
         """The seconds after which one more may leave that is no look."""
-        per_minute = limits.HELD_A_PROCESSOR * processors.usable()
+        per_minute = limits.HELD_A_PROCESSOR * self._processors
         buckets = self._own if self.shared is None else self.shared
         try:
             return buckets.reserve(_HELD, per_minute, limits.MOST_HELD_S, at_once=1)
@@ -113,11 +116,26 @@ class Refusals:
         try:
             _reserve(self._own, f"{kind} {address}", per_minute)
             if self.shared is not None:
-                for_all = per_minute / 2 * processors.usable()
+                for_all = per_minute / 2 * self._processors
                 _reserve(self.shared, f"all {kind} {address}", for_all)
         except Exceeded:
             return True
         return False
+
+
+def origin(peer: object) -> str:
+    """Where a connection with this peer comes from; nothing where that is a socket of the system.
+
+    Of IPv6 it is the network, as whoever has one address there has 2^64. A socket for both has
+    all addresses of IPv4 in one network of IPv6.
+    """
+    if not isinstance(peer, tuple):
+        return ""
+    address = str(peer[0]).partition("%")[0]
+    if ":" not in address:
+        return address
+    of_6 = IPv6Address(address)
+    return str(of_6.ipv4_mapped or of_6.packed[:8].hex())
 
 
 def _kind_of_look(after_s: float) -> str:

@@ -26,7 +26,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
-from ipaddress import IPv6Address
 from selectors import EVENT_READ
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -42,7 +41,7 @@ from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
 from svc.server.forks import ORPHANED, end_with_master, unblock_stop_signals
 from svc.server.lane import RESERVED_THREADS, Lane, watches
-from svc.server.refusals import JUST_NOW_S, Refusals
+from svc.server.refusals import JUST_NOW_S, Refusals, origin
 from svc.server.request_reading import BodyReader, CallerReader
 from svc.server.sending import SEND_S, ResponseSocket, Waiting
 from svc.server.unwanted import Unwanted
@@ -324,7 +323,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """The head of a response; those to callers that ask on and on may be held."""
         if LOOKS in environ and status[:3] in _LOOKS:
             after_s = conn.arrived - conn.answered_at
-            waits = self._refusals.look_waits(after_s, _address(conn))
+            waits = self._refusals.look_waits(after_s, origin(conn.client))
             conn.is_calm = after_s >= JUST_NOW_S
         else:
             waits, conn.is_calm = self._refusals.waits(status, KNOWN in environ), False
@@ -520,17 +519,6 @@ def _thrown_away(client: socket.socket) -> int | None:
         return None
     except OSError:
         return 0
-
-
-def _address(conn: Any) -> str:
-    """Where a connection comes from; nothing where it comes over a socket of the system.
-
-    Of IPv6 it is the network, as whoever has one address there has 2^64.
-    """
-    if not isinstance(conn.client, tuple):
-        return ""
-    address = str(conn.client[0]).partition("%")[0]
-    return IPv6Address(address).packed[:8].hex() if ":" in address else address
 
 
 def _is_in_line(future: Future[object]) -> bool:

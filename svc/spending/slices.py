@@ -159,6 +159,9 @@ class Slices:
             with self._lock:
                 if self._take(accounts, amount):
                     return None
+                # Another one may have been refused while this one waited for its turn.
+                if (refused := self._refused_lately(accounts, amount)) is not None:
+                    return refused
                 lacking = [
                     account
                     for account in accounts

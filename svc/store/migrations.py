@@ -534,6 +534,9 @@ def _refused(path: Path, reason: str) -> SettingsError:
 
 
 def _check_place(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        # `exists` says of what cannot be looked at, such as too many links, that it is not there.
+        path.stat()
     if path.exists() and not path.is_file():
         raise _refused(path, "it is a directory" if path.is_dir() else "it is not a regular file")
     if path.exists() and 0 < path.stat().st_size < SMALLEST_BYTES:
@@ -551,15 +554,16 @@ def _check_log(path: Path) -> None:
     is not there, or has nothing in it, SQLite would delete the log. Behind a link it would not look
     for the log that stands beside the link.
     """
+    log = Path(f"{os.path.realpath(path)}-wal")
     for link in _links(path):
         left = Path(f"{link}-wal")
-        if left.exists() and left.stat().st_size:
+        is_other = os.path.realpath(left) != os.path.realpath(log)
+        if is_other and left.exists() and left.stat().st_size:
             raise _refused(
                 path,
                 f"{str(link)!r} is a link, and {str(left)!r} holds what was last written before "
                 "the link was made; put the file itself in the place of the link",
             )
-    log = Path(f"{os.path.realpath(path)}-wal")
     if not log.exists() or not log.stat().st_size:
         return
     if not path.exists() or not path.stat().st_size:

@@ -1,7 +1,9 @@
 import html
 import json
+import re
 import unicodedata
-from urllib.parse import unquote
+from html.entities import codepoint2name
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -11,6 +13,7 @@ from svc.providers.redaction import (
     A_SECOND,
     AT_ONCE_S,
     LETTER_S,
+    LETTERS_ALWAYS,
     MESSAGE_CHARS,
     PIECE_LETTERS,
     PLAIN_LETTERS,
@@ -257,6 +260,19 @@ def test_a_text_that_was_sent_with_escapes_is_taken_out_however_it_comes_back(st
     assert "refused" in left
 
 
+def _names(text):
+    return "".join(f"&{codepoint2name.get(code, f'#{code}')};" for code in map(ord, text))
+
+
+@pytest.mark.parametrize("case", [str.upper, str.title, str.swapcase, str.lower])
+@pytest.mark.parametrize("echo", [json.dumps, repr, ascii, _names, quote, html.escape])
+def test_an_echo_in_another_case_is_taken_out_with_its_escapes(echo, case):
+    """`\\N98` was taken for a word, which was never sent, and `&OMEGA;` for no letter."""
+    table = "PIN\tAlter\nUte\t42\nMax\t98\rTim\f7\b33 \u03a9\u039c\u00c9 \u00fcb"
+    left = redactor(f"Classify: {table}").message(f"refused: {case(echo(table))}")
+    assert not re.search(r"[^\W_]", left.removeprefix("refused")), left
+
+
 def test_a_key_with_escapes_in_it_is_taken_out():
     assert "ABC" not in redactor("zzz", key="sk-%41%42%43").message("bad key sk-%41%42%43")
 
@@ -293,8 +309,9 @@ class Ticking:
 def test_short_calls_leave_long_ones_what_there_is():
     """6,000 calls of one key that failed left nothing for those of others for three minutes."""
     allowance = Allowance(lambda: 0.0, Ticking(10.0))
-    for _ in range(10):
-        short = redactor("&amp;amp;x" * 100, allowance=allowance)
+    nested = "&" + "amp;" * (LETTERS_ALWAYS // 4 - 50)
+    for sent in (*["&amp;amp;x" * 100] * 5, *[nested] * 50):
+        short = redactor(sent, allowance=allowance)
         assert short.message("no such model") == "no such model"
         assert short.code("wrong_code") == "wrong_code"
     assert allowance.has_left

@@ -9,7 +9,7 @@ import pytest
 
 from svc import limits, processors
 from svc.ratelimit import Buckets
-from svc.server.refusals import CALM_S, JUST_NOW_S, Refusals
+from svc.server.refusals import CALM_S, JUST_NOW_S, Refusals, origin
 
 AT_ONCE = int(limits.REFUSALS_AT_ONCE * limits.REFUSALS_BURST_S / 60)
 BUSY = "429 TOO MANY REQUESTS"
@@ -79,6 +79,26 @@ def test_a_monitor_that_opens_a_connection_for_each_look_does_not_wait_for_other
     addresses = (f"198.51.100.{number % 256}-{number}" for number in range(1_000))
     looks = (refusals.look_waits(math.inf, address) for address in addresses)
     assert sum(not waits for waits in looks) <= limits.LOOKS_AT_ONCE * limits.REFUSALS_BURST_S / 60
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("203.0.113.7", 1), ("203.0.113.7", 2), True),
+        (("203.0.113.7", 1), ("203.0.113.8", 1), False),
+        (("2001:db8::1", 1, 0, 0), ("2001:db8::ffff:2", 1, 0, 0), True),
+        (("2001:db8::1", 1, 0, 0), ("2001:db8:0:1::1", 1, 0, 0), False),
+        (("fe80::1%eth0", 1, 0, 2), ("fe80::1%eth1", 1, 0, 3), True),
+        # What a socket for both families has of callers of IPv4.
+        (("::ffff:203.0.113.7", 1, 0, 0), ("::ffff:203.0.113.8", 1, 0, 0), False),
+        (("::ffff:203.0.113.7", 1, 0, 0), ("203.0.113.7", 1), True),
+        ("", "", True),
+    ],
+)
+def test_a_network_of_ipv6_is_one_origin_and_so_is_an_address_of_ipv4(
+    one: object, other: object, same: bool
+) -> None:
+    assert (origin(one) == origin(other)) == same
 
 
 def test_a_monitor_that_is_held_does_not_queue_behind_strangers(

@@ -122,6 +122,28 @@ def test_what_was_reserved_and_not_spent_can_be_spent(slices: Slices) -> None:
     assert reserved(slices, 0.5)
 
 
+def test_at_the_limit_calls_that_come_together_ask_once(budgets: Budgets) -> None:
+    """Each asked after the one before, and calls with other budgets waited for all of them."""
+    claims, begun, goes_on = [], threading.Event(), threading.Event()
+
+    def claim(wanted: Sequence[Claim]) -> list[Grant]:
+        claims.append(wanted)
+        begun.set()
+        goes_on.wait()
+        return budgets.claim(wanted)
+
+    slices = Slices(claim, LONG_S, clock=lambda: 0.0)
+    with ThreadPoolExecutor(20) as threads:
+        calls = [threads.submit(reserved, slices, 11) for _ in range(20)]
+        begun.wait()
+        # Most of the others wait for the first one now.
+        goes_on.wait(0.1)
+        goes_on.set()
+        assert not any(call.result() for call in calls)
+    assert len(claims) == 1
+    slices.close()
+
+
 def test_at_the_limit_not_every_call_writes(counted: Counted) -> None:
     seconds = [0.0]
     slices = Slices(counted, LONG_S, clock=lambda: seconds[0])

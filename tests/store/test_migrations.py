@@ -245,6 +245,30 @@ def test_a_link_that_leads_to_itself_is_refused(path):
     assert f"database '{path}': " in refused(path)
 
 
+def test_a_file_behind_too_many_links_is_refused(path):
+    Database.open(path).close()
+    for number in range(45):
+        link = path.with_name(f"link{number}.db")
+        link.symlink_to(path)
+        path = link
+    assert f"database '{path}': " in refused(path)
+
+
+def test_a_file_its_log_and_its_index_may_each_be_links(path, tmp_path):
+    """A server that was killed could not be started again."""
+    there = tmp_path / "there"
+    there.mkdir()
+    for name in (path, *(Path(f"{path}{end}") for end in ("-wal", "-shm"))):
+        name.symlink_to(there / name.name)
+    database, log = Database.open(path), there / f"{path.name}-wal"
+    Decisions(database).add(record())
+    kept = log.read_bytes()
+    database.close()
+    log.write_bytes(kept)
+    with closing(Database.open(path)) as again:
+        assert len(Decisions(again).page("default", 10).entries) == 1
+
+
 def test_a_copy_in_place_of_a_file_whose_log_is_still_there_is_refused_and_untouched(path):
     """SQLite would take what the log holds into the copy, which is of another time."""
     database, copy = Database.open(path), path.with_name("copy.db")
