@@ -42,8 +42,10 @@ NAMED = 20
 # Events of other projects wait for that, and every label may ask for it.
 COMPUTED_AT_ONCE = 10
 
-# A look at a few rows finds jobs that ended within so many days; a close one finds all others.
-ENDED_DAYS = 1 / 24
+# A look at a few rows finds jobs that ended within so many days, and so many of them. A close one
+# goes back through all others, so many at a time: a key may end hundreds of thousands a day.
+ENDED_DAYS, ENDED_LATELY = 1 / 24, 1_000
+ENDED_AT_ONCE = 10_000
 
 # Only a question that was asked within so many days may drift.
 ASKED_DAYS = 14
@@ -84,6 +86,8 @@ class Noticing:
         # Of each project: promises, those computed last at the end, and a hash of what was noted.
         self._promised: dict[str, _Promised] = {}
         self._noted: dict[str, int] = {}
+        # When the jobs ended that are looked at next, None for those that ended last.
+        self._ended_before: int | None = None
 
     @classmethod
     def of(cls, database: Database, hooks: Hooks, stored: HookEvents) -> Noticing:
@@ -95,7 +99,8 @@ class Noticing:
 
     def look(self) -> None:
         """Look at jobs, budgets and the review queue, a few rows each. Raises `StorageError`."""
-        self._events.add(map(events.of_job, self._events.ended_jobs(ENDED_DAYS)))
+        ended = self._events.ended_jobs(ENDED_LATELY, ENDED_DAYS)
+        self._events.add(map(events.of_job, ended.jobs))
         reached = self._budgets.reached()
         for project, kinds in self._hooks.wanted().items():
             found: dict[str, _Found] = {}
@@ -106,11 +111,13 @@ class Noticing:
             self._alarms.note(project, found)
 
     def look_closely(self) -> bool:
-        """Look at all jobs, and at reports: of promises, and once a day of drift.
+        """Look at older jobs, and at reports: of promises, and once a day of drift.
 
         False where promises are left to compute. Raises `StorageError`.
         """
-        self._events.add(map(events.of_job, self._events.ended_jobs()))
+        ended = self._events.ended_jobs(ENDED_AT_ONCE, before=self._ended_before)
+        self._events.add(map(events.of_job, ended.jobs))
+        self._ended_before = ended.before
         are_done = True
         for project, kinds in self._hooks.wanted().items():
             if HookKind.PROMISE_BROKEN in kinds:

@@ -34,6 +34,9 @@ LONGEST_PAUSE_MS = DAY_MS
 # The most jobs that are told of in one transaction.
 _JOBS_TOGETHER = 200
 
+# Later than anything.
+_LAST = 2**63 - 1
+
 
 class NewEvent(NamedTuple):
     """An event for the hook in the row `hook`, told once for each `key`; `created_at` in ms."""
@@ -73,6 +76,13 @@ class EndedJob:
     cost_usd: float
     created_at: int
     ended_at: int
+
+
+class EndedJobs(NamedTuple):
+    """Jobs to tell of, and when those ended with which to go on; None where they begin anew."""
+
+    jobs: list[EndedJob]
+    before: int | None
 
 
 # A new event is due whatever the clock says: one that is ahead now may come back.
@@ -116,17 +126,23 @@ _FORGET = (
     "SELECT seq FROM hook_events WHERE settled_at < ? "
     "AND key NOT IN (SELECT key FROM hook_alarms) LIMIT ?)"
 )
-_ENDED_JOBS = """
+_ENDED = """
+    SELECT seq, ended_at FROM jobs INDEXED BY jobs_ended
+    WHERE ended_at > :since AND ended_at <= :before ORDER BY ended_at DESC LIMIT :most
+"""
+_ENDED_JOBS = f"""
+WITH ended AS MATERIALIZED ({_ENDED})
 SELECT hook, project, id, status, rows, answered, failed, cost_usd, created_at, ended_at FROM (
     SELECT hooks.seq AS hook, jobs.seq AS job,
-        row_number() OVER (PARTITION BY jobs.project ORDER BY ended_at) AS place
-    FROM jobs INDEXED BY jobs_ended CROSS JOIN hooks ON hooks.project = jobs.project
-    WHERE ended_at > ? AND ended_at >= hooks.created_at
+        row_number() OVER (PARTITION BY jobs.project ORDER BY jobs.ended_at) AS place
+    FROM ended CROSS JOIN jobs USING (seq) CROSS JOIN hooks ON hooks.project = jobs.project
+    WHERE jobs.ended_at >= hooks.created_at
     AND disabled IS NULL AND instr(kinds, '"batch.done"') AND NOT EXISTS (
         SELECT 1 FROM hook_events WHERE hook = hooks.seq AND key = 'batch.done ' || jobs.id
     )
-) JOIN jobs ON seq = job ORDER BY place, ended_at LIMIT ?
+) JOIN jobs ON seq = job ORDER BY place, ended_at LIMIT {_JOBS_TOGETHER}
 """
+_ENDED_FIRST = f"SELECT min(ended_at), count(*) FROM ({_ENDED})"
 
 log = logging.getLogger(__name__)
 
@@ -202,16 +218,24 @@ class HookEvents:
 
         self._database.write(write)
 
-    def ended_jobs(self, days: float = limits.JOB_KEPT_DAYS) -> list[EndedJob]:
+    def ended_jobs(
+        self, most: int, days: float = limits.JOB_KEPT_DAYS, before: int | None = None
+    ) -> EndedJobs:
         """Jobs that ended within `days`, after a hook was added which was not told.
 
-        Of each project in turn the oldest, and some of them where there are many. Raises
-        `StorageError`.
+        The last `most` are looked at, which may be told or nobody's, or those that ended at
+        `before` or earlier. Of each project in turn the oldest, and some of them where there are
+        many. Raises `StorageError`.
         """
         since = self.now_ms() - int(days * DAY_MS)
+        place = {"since": since, "before": _LAST if before is None else before, "most": most}
         with self._database.read() as connection:
-            rows = connection.execute(_ENDED_JOBS, (since, _JOBS_TOGETHER))
-            return [EndedJob(*row) for row in rows]
+            jobs = [EndedJob(*row) for row in connection.execute(_ENDED_JOBS, place)]
+            first_at, count = connection.execute(_ENDED_FIRST, place).fetchone()
+        if len(jobs) == _JOBS_TOGETHER:
+            return EndedJobs(jobs, before)
+        # Many may have ended at the same time.
+        return EndedJobs(jobs, None if count < most else first_at - (first_at == before))
 
     def forget_old(self) -> None:
         """Delete some events that were settled long ago. Raises `StorageError`."""

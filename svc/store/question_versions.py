@@ -35,18 +35,40 @@ _LATEST = (
     "SELECT id, digest, definition FROM asked JOIN questions ON id = question_id "
     "WHERE project = ? AND key = ?"
 )
+# Of so many wordings with the most labels it is read how many they have, and so many keys of each.
+LABELLED_WORDINGS, LABELLED_KEYS = 2_000, 100
+
 # A key may be as long as a state, and these are read by the hundred.
 _RECENT = (
     "SELECT key, question_id FROM asked WHERE project = ? AND last_at >= ? "
     f"AND length(key) <= {NAME_CHARS} ORDER BY last_at DESC LIMIT ?"
 )
-_LABELLED = (
-    "SELECT key, asked.question_id, revision, tried, fitted_at FROM asked "
-    "JOIN questions ON questions.id = asked.question_id "
-    "JOIN learned ON learned.project = asked.project AND learned.digest = questions.digest "
-    "WHERE asked.project = ? AND labels >= ? "
-    f"AND length(key) <= {NAME_CHARS} ORDER BY labels DESC LIMIT ?"
+
+
+def keys_of(question_id: str, most: int, columns: str = "key") -> str:
+    """The query for the first keys of a project that have a wording now, by name.
+
+    `question_id` is an expression; the parameter is `project`. A caller may have asked one wording
+    by millions of keys.
+    """
+    return (
+        f"SELECT {columns} FROM asked INDEXED BY asked_by_question "
+        f"WHERE asked.question_id = {question_id} AND asked.project = :project "
+        f"ORDER BY key LIMIT {most}"
+    )
+
+
+_LABELLED = f"""
+WITH labelled AS MATERIALIZED (
+    SELECT question_id, revision, tried, fitted_at, labels FROM learned
+    WHERE project = :project AND labels >= :labels ORDER BY labels DESC LIMIT {LABELLED_WORDINGS}
 )
+SELECT one.value, question_id, revision, tried, fitted_at
+FROM labelled CROSS JOIN json_each((
+    SELECT json_group_array(key) FROM ({keys_of("labelled.question_id", LABELLED_KEYS)})
+    WHERE length(key) <= {NAME_CHARS}
+)) AS one ORDER BY labels DESC LIMIT :most
+"""
 _BY_DIGEST = "SELECT id, digest, definition FROM questions WHERE digest = ?"
 _DEFINITIONS = "SELECT id, definition FROM questions WHERE id IN (SELECT value FROM json_each(?))"
 _BY_ID = "SELECT id, digest, definition FROM questions WHERE id = ?"
@@ -109,9 +131,12 @@ class QuestionVersions:
     def labelled(self, project: str, labels: int, most: int) -> dict[str, LabelledQuestion]:
         """The `most` questions with the most labels by key, of those with so many at least.
 
-        None has a longer key than `NAME_CHARS`. Raises `StorageError`.
+        None has a longer key than `NAME_CHARS`; of one wording there are `LABELLED_KEYS` at most.
+        Raises `StorageError`.
         """
-        rows = self._database.rows(_LABELLED, project, labels, most)
+        values = {"project": project, "labels": labels, "most": most}
+        with self._database.read() as connection:
+            rows = connection.execute(_LABELLED, values).fetchall()
         return {key: LabelledQuestion(*rest) for key, *rest in rows}
 
     def _one(self, query: str, *values: object) -> QuestionVersion | None:

@@ -7,32 +7,42 @@ from collections.abc import Callable
 
 from svc.store.database import Database
 from svc.store.kept_names import NAME_CHARS
+from svc.store.question_versions import keys_of
 from svc.store.review import MOST_AHEAD_MS, returned
+
+# The wordings of a project that are looked at, beginning with the newest, and the keys of each, by
+# name: a look takes tens of milliseconds at most, whatever callers have asked.
+WORDINGS, KEYS = 1_000, 20
 
 # Decisions that came after the queue's last look wait too. One that somebody gave back does not:
 # else a question would be due until everybody has seen it.
 # Many keys may have one wording, whose queue is looked through once.
 _DUE = f"""
-WITH waiting AS MATERIALIZED (
-    SELECT question_id FROM review_frames WHERE project = :project AND (
+WITH frames AS MATERIALIZED (
+    SELECT question_id, looked_at FROM review_frames WHERE project = :project
+    ORDER BY question_id DESC LIMIT {WORDINGS}
+), looked_through AS MATERIALIZED (
+    SELECT question_id, looked_at, (
         EXISTS (
             SELECT 1 FROM review_items AS item WHERE item.project = :project
-            AND item.question_id = review_frames.question_id AND state = 0
+            AND item.question_id = frames.question_id AND state = 0
         )
         OR EXISTS (
-            SELECT 1 FROM ({returned("review_frames.question_id")}) AS item
+            SELECT 1 FROM ({returned("frames.question_id")}) AS item
             WHERE NOT EXISTS (
                 SELECT 1 FROM judgements WHERE judgements.decision_seq = item.decision_seq
                 AND judgements.key = item.key AND label IS NULL
             )
         )
-    )
+    ) AS waits FROM frames
 )
-SELECT asked.key FROM asked JOIN review_frames USING (project, question_id)
-WHERE project = :project AND length(asked.key) <= {NAME_CHARS} AND (
-    looked_at NOT BETWEEN last_at AND :now + {MOST_AHEAD_MS}
-    OR question_id IN (SELECT question_id FROM waiting)
-) ORDER BY asked.key LIMIT :most
+SELECT due.value FROM looked_through AS frame CROSS JOIN json_each((
+    SELECT json_group_array(key) FROM (
+        {keys_of("frame.question_id", KEYS, "key, last_at")}
+    ) WHERE length(key) <= {NAME_CHARS} AND (
+        waits OR looked_at NOT BETWEEN last_at AND :now + {MOST_AHEAD_MS}
+    )
+)) AS due ORDER BY due.value LIMIT :most
 """
 
 
@@ -46,7 +56,8 @@ class ReviewDue:
     def questions(self, project: str, most: int) -> list[str]:
         """The keys of questions that have something to review, the first `most` of them.
 
-        Those with longer keys than `NAME_CHARS` are left out. Raises `StorageError`.
+        Those with longer keys than `NAME_CHARS` are left out, and so is what is beyond `WORDINGS`
+        and `KEYS`. Raises `StorageError`.
         """
         values = {"project": project, "now": int(self._clock() * 1000), "most": most}
         with self._database.read() as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,19 @@ class _Lending:
 def plans(database: Database, use: Callable[[Database], object]) -> list[str]:
     """How SQLite finds the rows of each statement of `use`, which may write."""
     return database.write(lambda connection: _plans(connection, use))
+
+
+def steps(database: Database, use: Callable[[Database], object]) -> int:
+    """How many thousands of steps SQLite takes for what `use` reads or writes."""
+    taken = itertools.count()
+
+    def count(connection: sqlite3.Connection) -> int:
+        connection.set_progress_handler(lambda: next(taken) < 0, 1_000)
+        use(cast(Database, _Lending(connection)))
+        connection.set_progress_handler(None, 0)
+        return next(taken)
+
+    return database.write(count)
 
 
 def _plans(connection: sqlite3.Connection, use: Callable[[Database], object]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 
 import pytest
@@ -139,12 +140,12 @@ def test_an_enabled_hook_gets_what_waits_at_once_and_what_ended_meanwhile(
     clock.now += 60
     jobs.add(job(1, 1_060_000))
     jobs.end("job_1", JobStatus.DONE)
-    assert events.ended_jobs() == [] and bodies(events) == []
+    assert events.ended_jobs(1_000).jobs == [] and bodies(events) == []
     (shown,) = hooks.all()
     assert hooks.enable(shown.id) and not hooks.enable("hook_0")
     assert hooks.all()[0].disabled is None and hooks.wanted() != {}
     assert bodies(events) == ['{"key": "1"}']
-    assert [ended.id for ended in events.ended_jobs()] == ["job_1"]
+    assert [ended.id for ended in events.ended_jobs(1_000).jobs] == ["job_1"]
 
 
 @pytest.mark.parametrize("ahead_s", [3_600.0, 400 * DAY_MS / 1000])
@@ -244,13 +245,13 @@ def test_a_job_that_ended_in_any_way_is_found_until_it_is_told(
     jobs = Jobs(database, clock)
     for n in (1, 2):
         jobs.add(job(n, 1_000_000))
-    assert events.ended_jobs() == []
+    assert events.ended_jobs(1_000).jobs == []
     clock.now += 1
     jobs.end("job_1", JobStatus(status))
-    (ended,) = events.ended_jobs()
+    (ended,) = events.ended_jobs(1_000).jobs
     assert (ended.hook, ended.id, ended.status, ended.rows) == (hook, "job_1", status, 3)
     events.add([event(hook, "batch.done job_1")])
-    assert events.ended_jobs() == []
+    assert events.ended_jobs(1_000).jobs == []
 
 
 def test_jobs_of_one_project_do_not_keep_those_of_another_waiting(
@@ -264,9 +265,31 @@ def test_jobs_of_one_project_do_not_keep_those_of_another_waiting(
         jobs.add(job(n, 1_000_000, "bank" if n == 301 else "shop"))
         jobs.end(f"job_{n}", JobStatus.DONE)
         clock.now += 1
-    told = events.ended_jobs()
+    told = events.ended_jobs(1_000).jobs
     assert len(told) == 200
     assert [one.id for one in told][:3] == ["job_1", "job_301", "job_2"]
+
+
+def test_many_jobs_are_looked_at_in_parts_from_the_last_to_the_first(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock
+) -> None:
+    """Hundreds of thousands of one project were read each minute before others' events."""
+    hook = added(hooks, database)
+    jobs = Jobs(database, clock)
+    clock.now += 1
+    for n in range(10, 21):
+        jobs.add(job(n, 1_000_000))
+        jobs.end(f"job_{n}", JobStatus.DONE)
+        # Three end at the same time.
+        clock.now += n not in (14, 15)
+    before, told = None, []
+    while not told or before is not None:
+        some, before = events.ended_jobs(4, before=before)
+        told.append([ended.id for ended in some])
+        events.add([event(hook, f"batch.done {ended.id}") for ended in some])
+    assert told[0] == ["job_17", "job_18", "job_19", "job_20"]
+    assert sorted(itertools.chain(*told)) == [f"job_{n}" for n in range(10, 21)]
+    assert max(map(len, told)) == 4
 
 
 def test_jobs_of_before_of_others_and_for_other_hooks_are_not_told(
@@ -280,4 +303,4 @@ def test_jobs_of_before_of_others_and_for_other_hooks_are_not_told(
     added(hooks, database, HookKind.BATCH_DONE)
     jobs.add(job(2, 1_001_000, "bank"))
     jobs.end("job_2", JobStatus.DONE)
-    assert events.ended_jobs() == []
+    assert events.ended_jobs(1_000).jobs == []

@@ -6,9 +6,17 @@ import pytest
 
 from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
-from svc.store.review_due import ReviewDue
+from svc.store.question_versions import QuestionVersions
+from svc.store.review_due import KEYS, ReviewDue
+from tests.store.lending import steps
 from tests.store.records import asked, record
 from tests.store.test_review import HOUR, LEASE, TOPIC, Office
+
+MANY_KEYS = (
+    "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 50000) "
+    "INSERT INTO asked (project, key, question_id, last_at) "
+    "SELECT project, key || n, question_id, last_at FROM asked, numbers WHERE key = 'key00'"
+)
 
 
 class Due(Office):
@@ -92,3 +100,16 @@ def test_so_many_questions_are_found_and_none_with_a_very_long_key(office: Due) 
         office.decisions.add(record(asked(key)))
     assert office.questions == ["b", "c", NAME_CHARS * "d", "topic"]
     assert office.first_questions(2) == ["b", "c"]
+
+
+def test_of_one_wording_with_many_keys_few_are_looked_at(office: Due, database: Database) -> None:
+    """One key of a caller made millions, which were read before events of other projects."""
+    office.decide(0.1)
+    office.looks()
+    for number in range(30):
+        office.decisions.add(record(asked(f"key{number:02}")))
+    assert office.first_questions(100) == [f"key{number:02}" for number in range(KEYS)]
+    database.write(lambda connection: connection.execute(MANY_KEYS).rowcount)
+    due = steps(database, lambda held: ReviewDue(held).questions("default", 20))
+    labelled = steps(database, lambda held: QuestionVersions(held).labelled("default", 0, 20))
+    assert max(due, labelled) < 10
