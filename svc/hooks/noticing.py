@@ -6,9 +6,11 @@ killed at any time.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from svc.errors import NotFound
 from svc.hooks import events
@@ -29,6 +31,7 @@ from svc.store import (
     QuestionVersions,
     ReachedBudget,
     ReviewDue,
+    StorageError,
     Weeks,
 )
 
@@ -60,8 +63,13 @@ LOOK_AGAIN_MS = 3_600_000
 
 _Found = Mapping[AlarmPlace, JsonObject]
 
+_Report = TypeVar("_Report")
+
 # What is promised with the labels and the fit of a question, by its key.
 _Promised = dict[str, tuple[LabelledQuestion, list[JsonObject]]]
+
+
+log = logging.getLogger(__name__)
 
 
 class Noticing:
@@ -163,9 +171,8 @@ class Noticing:
             self._noted[project] = inputs
 
     def _thresholds(self, project: str, key: str) -> list[JsonObject]:
-        try:
-            report = self._reporter.promises(project, key)
-        except NotFound:
+        report = _read(self._reporter.promises, project, key)
+        if report is None:
             return []
         return [{**row, "labels": report["labels"]} for row in report["thresholds"]]
 
@@ -178,7 +185,8 @@ class Noticing:
         recent = self._versions.recent(project, now_ms - ASKED_DAYS * DAY_MS, DRIFTING)
         found: dict[AlarmPlace, JsonObject] = {}
         for key, question_id in recent.items():
-            alarms = [one for one in self._weeks(project, key) if one["alarm"]]
+            tests = _read(self._reporter.week_tests, project, key) or []
+            alarms = [one for one in tests if one["alarm"]]
             if alarms:
                 place = AlarmPlace(_subject(key), f"drift {question_id}")
                 found[place] = {"question": key, "test": alarms[-1]}
@@ -187,11 +195,21 @@ class Noticing:
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
 
-    def _weeks(self, project: str, key: str) -> list[JsonObject]:
-        try:
-            return self._reporter.week_tests(project, key)
-        except NotFound:
-            return []
+
+def _read(report: Callable[[str, str], _Report], project: str, key: str) -> _Report | None:
+    """What is reported of a question, None where there is nothing. Raises `StorageError`.
+
+    A report that fails is logged. Else events of all projects would wait for that of one.
+    """
+    try:
+        return report(project, key)
+    except NotFound:
+        return None
+    except StorageError:
+        raise
+    except Exception:
+        log.exception("a report on a question failed, of which hooks may have been told")
+        return None
 
 
 def _promises(promised: _Promised, known: set[AlarmPlace]) -> dict[str, _Found]:

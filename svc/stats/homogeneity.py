@@ -31,6 +31,8 @@ COLUMNS = 128
 NEGLIGIBLE = 1e-5
 # By how much the tail of a fitted chi-square must fall short of `NEGLIGIBLE` to be trusted.
 _TRUST = 0.1
+# Tables are drawn of fewer than 10^9 answers, see numpy's `Generator.multivariate_hypergeometric`.
+MOST_DRAWN = 900_000_000
 SEED = 20_260_114
 _TIES = 1e-9
 _NORMAL = NormalDist()
@@ -52,7 +54,8 @@ def counts_p_value(one: Sequence[int], other: Sequence[int]) -> float:
     else exact given the margins: Fisher's test for two columns, and Monte Carlo tables ranked by
     the likelihood ratio for more (Besag and Clifford, Sequential Monte Carlo p-values, 1991), with
     a fixed seed. Of more than `COLUMNS` columns the rarest of both rows together, the later ones of
-    equal sums, count as one: that depends on the margins alone.
+    equal sums, count as one: that depends on the margins alone. Of more answers than `MOST_DRAWN`
+    with small expected counts, a row with over half as many has its shares of that.
     """
     columns = _pooled([pair for pair in zip(one, other, strict=True) if any(pair)])
     if len(columns) < 2 or not all(map(sum, zip(*columns, strict=True))):
@@ -76,6 +79,8 @@ def _counts_p_value(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     tail = chi_square_tail(_pearson(table), len(one) - 1)
     if _expected(table).min() >= LARGE:
         return tail
+    if table.sum() > MOST_DRAWN:
+        return counts_p_value(_fewer(one), _fewer(other))
     if len(one) == 2:
         return _fisher(table)
     if tail > ORDINARY:
@@ -84,8 +89,15 @@ def _counts_p_value(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     return bound if bound < NEGLIGIBLE else _monte_carlo(table)
 
 
+def _fewer(row: Sequence[int]) -> list[int]:
+    """A row in proportion, where it has more than half of what tables are drawn of."""
+    share = min(1.0, MOST_DRAWN / 2 / sum(row))
+    return [round(count * share) for count in row]
+
+
 def _expected(table: Ints) -> Floats:
-    margins: Floats = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    # As floats, since the products of sums in billions are beyond integers of 64 bits.
+    margins: Floats = np.outer(table.sum(axis=1, dtype=np.float64), table.sum(axis=0)) / table.sum()
     return margins
 
 

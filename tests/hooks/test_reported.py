@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -27,7 +27,13 @@ WEEK_S = 7 * 86_400
 class Shop:
     """A project with decisions and labels, and a hook for everything."""
 
-    def __init__(self, world: World, learner: Learner, decisions: Decisions) -> None:
+    def __init__(
+        self,
+        world: World,
+        learner: Learner,
+        decisions: Decisions,
+        reporter: type[Reporter] = Reporter,
+    ) -> None:
         self.world, self._learner, self._decisions = world, learner, decisions
         database, clock = world.database, world.clock
         versions = QuestionVersions(database)
@@ -38,7 +44,7 @@ class Shop:
             Budgets(database, clock),
             ReviewDue(database, clock),
             versions,
-            Reporter(versions, Labels(database), Weeks(database), clock),
+            reporter(versions, Labels(database), Weeks(database), clock),
             clock,
         )
         world.add()
@@ -63,12 +69,19 @@ class Shop:
         return [json.loads(row[0]) for row in rows]
 
 
-@pytest.fixture
-def shop(world: World) -> Iterator[Shop]:
+class FailingReporter(Reporter):
+    """One whose figures are too large for it."""
+
+    def week_tests(self, project: str, key: str) -> NoReturn:
+        raise ValueError("sum(colors) must be less than 1000000000")
+
+
+@pytest.fixture(params=[Reporter])
+def shop(world: World, request: pytest.FixtureRequest) -> Iterator[Shop]:
     decisions = Decisions(world.database, world.clock)
     versions, labels = QuestionVersions(world.database), Labels(world.database)
     with closing(Learner(decisions, versions, labels)) as learner:
-        yield Shop(world, learner, decisions)
+        yield Shop(world, learner, decisions, request.param)
 
 
 def test_a_promise_that_labels_speak_against_is_broken(shop: Shop) -> None:
@@ -96,3 +109,16 @@ def test_answers_that_change_from_week_to_week_drift(shop: Shop) -> None:
     assert "parcel" not in json.dumps(event)
     shop.world.now += WEEK_S / 7
     assert shop.told() == []
+
+
+@pytest.mark.parametrize("shop", [FailingReporter], indirect=True)
+def test_a_report_that_fails_keeps_no_other_event_waiting(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The process ended each time, and no hook of any project was told of anything."""
+    shop.label(60, truth=True)
+    assert shop.told() == []
+    shop.label(30, truth=False)
+    assert {one["type"] for one in shop.told()} == {"promise.broken"}
+    failed = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert failed == ["a report on a question failed, of which hooks may have been told"]

@@ -66,6 +66,27 @@ def likelihood_ratio(row: Sequence[int], columns: Floats) -> float:
     return float(stats.power_divergence(table, expected, axis=None, lambda_="log-likelihood")[0])
 
 
+@pytest.mark.parametrize("others", [10**9, 10**10, 10**13, 10**17])
+@pytest.mark.parametrize(("rare", "low"), [((97, 3, 1), 0.1), ((80, 20, 1), 1e-5), ((97, 3), 0.1)])
+def test_a_few_answers_after_billions_are_tested_as_after_millions(
+    others: int, rare: tuple[int, ...], low: float
+) -> None:
+    """Tables of 10^9 cannot be drawn; the process that tells hooks ended with that."""
+    before = [others, others // 100, others // 1_000][: len(rare)]
+    fewer = [count * 10**8 // others for count in before]
+    p, expected = counts_p_value(before, rare), counts_p_value(fewer, rare)
+    assert p == pytest.approx(expected, rel=0.1, abs=1e-6)
+    assert (p < low) == (expected < low)
+
+
+def test_rare_answers_of_billions_are_compared() -> None:
+    one, other = [3_100_000_000, 1_000_000], [50_000_000, 17_000]
+    expected = stats.chi2_contingency([one, other], correction=False).pvalue
+    assert counts_p_value(one, other) == pytest.approx(expected)
+    # Beyond what tables are drawn of, the rarest of all are not seen.
+    assert counts_p_value([10**12, 30], [10**12, 5]) == 1.0
+
+
 def test_the_bound_on_a_small_p_value_is_one() -> None:
     """Were it too small, the flag would be up too often."""
     random = np.random.default_rng(5)
