@@ -19,21 +19,30 @@ import os
 import sqlite3
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from svc.store.connections import execute_patiently, primary_code, storage_error, writing
 from svc.store.errors import StorageError
+
+if TYPE_CHECKING:
+    from svc.store.free_pages import FreePages
 
 # Who reads pages before they are clean may copy parts of them to others, so that the file is looked
 # through again as long as something is found, but no more often than this.
 ROUNDS = 4
 
-# How many pages are cleaned in one turn, while which nobody else writes.
+# How many pages are cleaned in one turn, while which nobody else writes. After it others write for
+# so many times as long.
 TOGETHER = 200
+REST = 3.0
 
-# How long to try to move the log into the file, in seconds, and the pause between two attempts.
+# Of how many pages it is found out together which are free, before a turn.
+LOOKED_AT = 100_000
+
+# How long to try to move the log into the file, in seconds, each time that it has to be empty, and
+# the pause between two attempts.
 PATIENCE_S = 60.0
 RETRY_S = 0.02
 
@@ -63,10 +72,6 @@ _HEADS = {2: 12, 5: 12, 10: 8, 13: 8}
 _HEAD = struct.Struct(">xHHH")
 # The next free block, and the bytes of this one.
 _BLOCK = struct.Struct(">HH")
-# A page that lists free ones begins with the next such page and how many it lists; their numbers
-# follow.
-_TRUNK = struct.Struct(">II")
-_NUMBER = struct.Struct(">I")
 
 _TOUCH = (
     "INSERT INTO meta (name, value) VALUES ('cleaned', 1) "
@@ -95,7 +100,8 @@ class Remnants:
     def clean(self, patience_s: float = PATIENCE_S) -> bool:
         """Empty the log and overwrite all that nothing uses; False where a reader holds the log.
 
-        What others write meanwhile is theirs. Raises `StorageError`, also for a file that is
+        Each time that it has to be empty, that is tried for `patience_s`. What others write
+        meanwhile is theirs. Raises `StorageError`, also for a file that is
         damaged or has a form in which it could be.
         """
         try:
@@ -106,18 +112,17 @@ class Remnants:
             raise StorageError(f"the file cannot be written to ({error.strerror})") from error
 
     def _clean_all(self, patience_s: float) -> bool:
-        give_up_at = time.monotonic() + patience_s
         with contextlib.closing(writing(self._path)) as connection:
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             _check_whole(connection)
-            if not _emptied(connection, give_up_at):
+            if not _emptied(connection, patience_s):
                 return False
             self._check_form()
             for _ in range(ROUNDS):
                 dirty = self._dirty()
-                if not all(self._clean(connection, part, give_up_at) for part in _parts(dirty)):
+                if not all(self._clean(connection, part, patience_s) for part in _parts(dirty)):
                     return False
-                if not _emptied(connection, give_up_at):
+                if not _emptied(connection, patience_s):
                     return False
                 if not dirty:
                     break
@@ -143,12 +148,16 @@ class Remnants:
         """The numbers of pages in which something is to be overwritten."""
         size, pages = self._size()
         # Others may be writing, so that this is a guess until `_clean` looks again.
-        free = self._free(size, pages)
-        return [
-            number
-            for number in range(1, pages + 1)
-            if any(_unclean(self._page(number, size), number, free.get(number)))
-        ]
+        free, dirty = self._free(size, pages), []
+        for begin in range(1, pages + 1, LOOKED_AT):
+            numbers = range(begin, min(begin + LOOKED_AT, pages + 1))
+            used = free.among(numbers)
+            dirty += [
+                number
+                for number in numbers
+                if any(_unclean(self._page(number, size), number, used.get(number)))
+            ]
+        return dirty
 
     def _size(self) -> tuple[int, int]:
         """The bytes of a page, and how many pages there are."""
@@ -163,40 +172,35 @@ class Remnants:
     def _page(self, number: int, size: int) -> bytes:
         return os.pread(self._file.fileno(), size, (number - 1) * size)
 
-    def _free(self, size: int, pages: int) -> dict[int, int]:
-        """The free ones of so many pages, each with how many bytes at its beginning are in use."""
-        free = dict[int, int]()
-        trunk = int.from_bytes(self._header()[_FREE : _FREE + 4])
-        while 0 < trunk <= pages and trunk not in free:
-            page = self._page(trunk, size)
-            if len(page) < size:
-                break
-            trunk_after, count = _TRUNK.unpack_from(page)
-            used = min(size, _TRUNK.size + _NUMBER.size * count)
-            free[trunk] = used
-            free.update((number, 0) for (number,) in _NUMBER.iter_unpack(page[_TRUNK.size : used]))
-            trunk = trunk_after
-        return free
+    def _free(self, size: int, pages: int) -> FreePages:
+        # Here, as to import numpy takes a tenth of a second, for which no other command waits.
+        from svc.store.free_pages import FreePages
 
-    def _check_free(self, free: Mapping[int, int]) -> None:
+        first = int.from_bytes(self._header()[_FREE : _FREE + 4])
+        return FreePages(lambda number: self._page(number, size), first, pages)
+
+    def _check_free(self, free: FreePages) -> None:
         """Raise `StorageError` where these are not as many as the file says."""
         count = int.from_bytes(self._header()[_FREE_COUNT : _FREE_COUNT + 4])
         if len(free) != count:
             raise StorageError(f"it is damaged: {len(free)} free pages are listed of {count}")
 
     def _clean(
-        self, connection: sqlite3.Connection, pages: Sequence[int], give_up_at: float
+        self, connection: sqlite3.Connection, pages: Sequence[int], patience_s: float
     ) -> bool:
         """Overwrite what is unused in these pages, while nobody writes and the log is empty.
 
         Nobody moves pages from an empty log into the file, and nobody can write to the log.
         """
+        give_up_at = time.monotonic() + patience_s
         # One that remembers no page from before.
         with contextlib.closing(writing(self._path)) as writer:
             while not self._begin(writer):
-                if time.monotonic() >= give_up_at or not _emptied(connection, give_up_at):
+                if time.monotonic() >= give_up_at or not _emptied(connection, patience_s):
                     return False
+            began = time.monotonic()
             self._overwrite(writer, pages)
+        time.sleep(REST * (time.monotonic() - began))
         return True
 
     def _overwrite(self, connection: sqlite3.Connection, pages: Sequence[int]) -> None:
@@ -205,11 +209,12 @@ class Remnants:
             size, count = self._size()
             free = self._free(size, count)
             self._check_free(free)
+            used = free.among(pages)
             spans = [
                 ((number - 1) * size + offset, length)
                 for number in pages
                 if number <= count
-                for offset, length in _unclean(self._page(number, size), number, free.get(number))
+                for offset, length in _unclean(self._page(number, size), number, used.get(number))
             ]
             for offset, length in spans:
                 os.pwrite(self._file.fileno(), bytes(length), offset)
@@ -230,12 +235,12 @@ class Remnants:
         return False
 
 
-def _emptied(connection: sqlite3.Connection, give_up_at: float) -> bool:
+def _emptied(connection: sqlite3.Connection, patience_s: float) -> bool:
     """Move the log into the file and cut it to nothing; False where it is held for too long.
 
     It is tried again and again and seldom waited for: SQLite keeps writers waiting meanwhile.
     """
-    attempt = 0
+    attempt, give_up_at = 0, time.monotonic() + patience_s
     while True:
         attempt += 1
         wait_ms = 0 if attempt % ATTEMPTS else HOLD_MS

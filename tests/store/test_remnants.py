@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -120,6 +121,30 @@ def test_a_reader_that_holds_the_log_is_waited_for_only_so_long(littered: Path) 
             assert remnants.clean()
             reader.close()
             writer.close()
+    assert GONE not in bytes_of(littered)
+
+
+class OfLongFile(Cleaner):
+    """One whose file takes long to be looked through, while somebody writes."""
+
+    def _dirty(self) -> list[int]:
+        time.sleep(0.3)
+        with closing(sqlite3.connect(self._path, isolation_level=None)) as writer:
+            insert("Kept?", writer)
+            found = super()._dirty()
+            # With it, SQLite would empty the log.
+            self.others.append(sqlite3.connect(self._path))
+            self.others[-1].execute("SELECT count(*) FROM words").fetchall()
+        return found
+
+
+def test_however_long_a_file_is_looked_through_there_is_time_for_the_log(littered: Path) -> None:
+    """Beside a server that writes, a long file never became clean."""
+    with closing(OfLongFile(littered)) as remnants:
+        remnants.others = []
+        assert remnants.clean(patience_s=0.2)
+        for other in remnants.others:
+            other.close()
     assert GONE not in bytes_of(littered)
 
 
