@@ -62,13 +62,17 @@ JsonObject = dict[str, Any]
 class Literal:
     """A number that no Python number represents exactly; it is written as it was read."""
 
-    __slots__ = ("text",)
+    __slots__ = ("_float", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._float: float | None = None
 
     def __float__(self) -> float:
-        return float(self.text)
+        """The nearest float; it is looked for once, as there may be 149,000 digits."""
+        if self._float is None:
+            self._float = float(self.text)
+        return self._float
 
     def __str__(self) -> str:
         return self.text

@@ -183,3 +183,10 @@ def test_digits_behind_those_of_a_float_change_nothing(number: float, more: int)
 def test_no_long_number_is_overlooked(text: str, digits: int) -> None:
     numbers = re.findall(r"[0-9.eE+-]+", text := f"{text}{'7' * digits},{text}")
     assert has_long_numbers(text.encode()) is any(len(number) > 40 for number in numbers)
+
+
+def test_a_number_of_many_digits_is_made_a_float_once() -> None:
+    """Thousands of rules may compare it, and took a second of a processor."""
+    number = Literal("9" * 100_000)
+    assert float(number) is float(number) and math.isinf(float(number))
+    assert float(Literal("0.12345678901234567890")) == 0.12345678901234567890
