@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 # Where Linux shows in which control groups this process is, and what these may take.
@@ -23,6 +24,15 @@ def usable(
     """
     quotas = [int(quota) for quota in _quotas(membership, groups)]
     return max(1, min([bound_to or _bound_to(), *quotas]))
+
+
+@cache
+def at_start() -> int:
+    """What `usable` said when this process, or the one from which it was forked, asked first.
+
+    For rates that processes share, which have to be the same for all of them.
+    """
+    return usable()
 
 
 def _bound_to() -> int:

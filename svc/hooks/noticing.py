@@ -47,7 +47,7 @@ COMPUTED_AT_ONCE = 10
 
 # A look at a few rows finds jobs that ended within so many days, and so many of them. A close one
 # goes back through all others, so many at a time: a key may end hundreds of thousands a day.
-ENDED_DAYS, ENDED_LATELY = 1 / 24, 1_000
+ENDED_DAYS, ENDED_LATELY = 1 / 24, 4_000
 ENDED_AT_ONCE = 10_000
 
 # Only a question that was asked within so many days may drift.
@@ -63,10 +63,13 @@ LOOK_AGAIN_MS = 3_600_000
 
 _Found = Mapping[AlarmPlace, JsonObject]
 
+_NO_PROMISES: JsonObject = {"thresholds": []}
+
 _Report = TypeVar("_Report")
 
-# What is promised with the labels and the fit of a question, by its key.
-_Promised = dict[str, tuple[LabelledQuestion, list[JsonObject]]]
+# What is promised with the labels and the fit of a question, by its key; None where its report
+# failed.
+_Promised = dict[str, tuple[LabelledQuestion, list[JsonObject] | None]]
 
 
 log = logging.getLogger(__name__)
@@ -121,12 +124,12 @@ class Noticing:
     def look_closely(self) -> bool:
         """Look at older jobs, and at reports: of promises, and once a day of drift.
 
-        False where promises are left to compute. Raises `StorageError`.
+        False where promises are left to compute, or jobs to tell of. Raises `StorageError`.
         """
         ended = self._events.ended_jobs(ENDED_AT_ONCE, before=self._ended_before)
         self._events.add(map(events.of_job, ended.jobs))
         self._ended_before = ended.before
-        are_done = True
+        are_done = not ended.are_more
         for project, kinds in self._hooks.wanted().items():
             if HookKind.PROMISE_BROKEN in kinds:
                 are_done &= self._look_for_promises(project)
@@ -152,7 +155,11 @@ class Noticing:
         promised = {key: one for key, one in before.items() if key in labelled}
         self._promised[project] = promised
         left = [key for key in labelled if key not in promised]
-        left += [key for key, (question, _) in promised.items() if question != labelled[key]]
+        left += [
+            key
+            for key, (question, rows) in promised.items()
+            if rows is None or question != labelled[key]
+        ]
         for key in left[:COMPUTED_AT_ONCE]:
             promised.pop(key, None)
             promised[key] = labelled[key], self._thresholds(project, key)
@@ -164,16 +171,17 @@ class Noticing:
         """Note them, unless labels, fits and what was told are those of the last time."""
         known = self._alarms.known(project, PROMISE_KEPT)
         known |= self._alarms.known(project, HookKind.PROMISE_BROKEN)
+        unknown = frozenset(_subject(key) for key, (_, rows) in promised.items() if rows is None)
         questions = frozenset((key, question) for key, (question, _) in promised.items())
-        inputs = hash((self._now_ms() // LOOK_AGAIN_MS, frozenset(known), questions))
+        inputs = hash((self._now_ms() // LOOK_AGAIN_MS, frozenset(known), questions, unknown))
         if self._noted.get(project) != inputs:
-            self._alarms.note(project, _promises(promised, known))
+            self._alarms.note(project, _promises(promised, known), unknown=unknown)
             self._noted[project] = inputs
 
-    def _thresholds(self, project: str, key: str) -> list[JsonObject]:
-        report = _read(self._reporter.promises, project, key)
+    def _thresholds(self, project: str, key: str) -> list[JsonObject] | None:
+        report = _read(self._reporter.promises, project, key, _NO_PROMISES)
         if report is None:
-            return []
+            return None
         return [{**row, "labels": report["labels"]} for row in report["thresholds"]]
 
     def _look_for_drift(self, project: str) -> None:
@@ -184,27 +192,31 @@ class Noticing:
             return
         recent = self._versions.recent(project, now_ms - ASKED_DAYS * DAY_MS, DRIFTING)
         found: dict[AlarmPlace, JsonObject] = {}
+        unknown = set()
         for key, question_id in recent.items():
-            tests = _read(self._reporter.week_tests, project, key) or []
-            alarms = [one for one in tests if one["alarm"]]
-            if alarms:
+            tests = _read(self._reporter.week_tests, project, key, list[JsonObject]())
+            if tests is None:
+                unknown.add(_subject(key))
+            elif alarms := [one for one in tests if one["alarm"]]:
                 place = AlarmPlace(_subject(key), f"drift {question_id}")
                 found[place] = {"question": key, "test": alarms[-1]}
-        self._alarms.note(project, {HookKind.DRIFT: found}, today)
+        self._alarms.note(project, {HookKind.DRIFT: found}, today, unknown)
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
 
 
-def _read(report: Callable[[str, str], _Report], project: str, key: str) -> _Report | None:
-    """What is reported of a question, None where there is nothing. Raises `StorageError`.
+def _read(
+    report: Callable[[str, str], _Report], project: str, key: str, nothing: _Report
+) -> _Report | None:
+    """What is reported of a question, `nothing` where there is none of it. Raises `StorageError`.
 
-    A report that fails is logged. Else events of all projects would wait for that of one.
+    A report that fails is logged, and None. Else events of all projects would wait for one.
     """
     try:
         return report(project, key)
     except NotFound:
-        return None
+        return nothing
     except StorageError:
         raise
     except Exception:
@@ -216,7 +228,7 @@ def _promises(promised: _Promised, known: set[AlarmPlace]) -> dict[str, _Found]:
     kept: dict[AlarmPlace, JsonObject] = {}
     broken: dict[AlarmPlace, JsonObject] = {}
     for key, (question, rows) in promised.items():
-        for row in rows:
+        for row in rows or ():
             name = f"promise {question.question_id} {row['target']}"
             place = AlarmPlace(_subject(key), name)
             if _is_broken(row, place in known):

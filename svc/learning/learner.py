@@ -42,7 +42,10 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How many of many labels were stored, and what was wrong with others."""
+    """How many of many labels were taken, and what was wrong with others.
+
+    A label goes with its decision, also where that is deleted while it is stored.
+    """
 
     labels: int
     errors: list[LineError]

@@ -76,7 +76,7 @@ _USUAL_CODES = frozenset(
 # Echoes are often JSON inside JSON, and may be in upper or lower case with their escapes.
 _ESCAPE = re.compile(
     r"\\{1,16}+(U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|u000[123eE][0-9a-fA-F]{4}|u[0-9a-fA-F]{4}"
-    r"|U(?!00[01])[0-9a-fA-F]{4}|[nN]\{[A-Za-z0-9 -]{1,90}\}|[nNrRtTbBfF\"'/])"
+    r"|U(?!00[01])[0-9a-fA-F]{4}|[nN]\{[A-Za-z0-9 +-]{1,90}\}|[nNrRtTbBfF\"'/])"
 )
 # Bytes of UTF-8 as Python and URLs write them, in base 16 or 8.
 _BYTE = r"(?:%|\\{1,16}+[xX])([0-9a-fA-F]{2})|\\{1,16}+([0-3]?[0-7]{2})"
@@ -319,7 +319,7 @@ def _unescaped(escape: re.Match[str]) -> str:
     name = escape[1]
     if name[1:2] == "{":
         try:
-            return unicodedata.lookup(name[2:-1].upper())
+            return unicodedata.lookup(name[2:-1].replace("+", " ").upper())
         except KeyError:
             # It may be a line break before a brace.
             return REMOVED if name[0] == "N" else f" {name[1:]}"

@@ -51,8 +51,8 @@ class Refusals:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds."""
         self._clock, self._own = clock, Buckets(clock, slots=_SLOTS)
-        # Asked once: a bucket whose rate changes begins anew.
-        self._processors = processors.usable()
+        # A bucket whose rate changes begins anew.
+        self._processors = processors.at_start()
         # Those of all workers, once these share some. Many workers have few processors together.
         self.shared: Buckets | None = None
         # A heap of what waits: the time at which it leaves, and its number.

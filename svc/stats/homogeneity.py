@@ -92,7 +92,8 @@ def _counts_p_value(one: tuple[int, ...], other: tuple[int, ...]) -> float:
 def _fewer(row: Sequence[int]) -> list[int]:
     """A row in proportion, where it has more than half of what tables are drawn of."""
     share = min(1.0, MOST_DRAWN / 2 / sum(row))
-    return [round(count * share) for count in row]
+    # Rounded down, or both rows might have one more than that again.
+    return [int(count * share) for count in row]
 
 
 def _expected(table: Ints) -> Floats:

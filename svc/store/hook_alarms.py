@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -86,14 +86,18 @@ class HookAlarms:
         project: str,
         found: Mapping[str, Mapping[Place, JsonObject]],
         day: str | None = None,
+        unknown: Collection[str] = (),
     ) -> None:
         """Note all that holds now, by kind, and with `day` that it was looked for on that day.
 
-        What did not hold before begins, and hooks are told in the same transaction. Raises
-        `StorageError`.
+        What did not hold before begins, and hooks are told in the same transaction. Of the subjects
+        in `unknown` all stays as it was. Raises `StorageError`.
         """
         now_ms = int(self._clock() * 1000)
-        steps = {kind: partial(_steps, project, kind, held, now_ms) for kind, held in found.items()}
+        steps = {
+            kind: partial(_steps, project, kind, held, unknown, now_ms)
+            for kind, held in found.items()
+        }
         if day is None:
             # Mostly nothing has changed, and nobody has to wait for a transaction.
             with self._database.read() as connection:
@@ -134,6 +138,7 @@ def _steps(
     project: str,
     kind: str,
     held: Mapping[Place, JsonObject],
+    unknown: Collection[str],
     now_ms: int,
     connection: sqlite3.Connection,
 ) -> Iterable[tuple[str, tuple[object, ...]]]:
@@ -141,6 +146,7 @@ def _steps(
     known = {
         Place(subject, name): (since, over)
         for subject, name, since, over in connection.execute(_ALL, (project, kind))
+        if subject not in unknown
     }
     for place, (since, over) in known.items():
         is_recent = 0 <= now_ms - since < SAME_FOR_MS

@@ -79,10 +79,14 @@ class EndedJob:
 
 
 class EndedJobs(NamedTuple):
-    """Jobs to tell of, and when those ended with which to go on; None where they begin anew."""
+    """Jobs to tell of, and when those ended with which to go on; None where they begin anew.
+
+    `are_more` says whether the same look would find others, once these are told.
+    """
 
     jobs: list[EndedJob]
     before: int | None
+    are_more: bool
 
 
 # A new event is due whatever the clock says: one that is ahead now may come back.
@@ -233,9 +237,10 @@ class HookEvents:
             jobs = [EndedJob(*row) for row in connection.execute(_ENDED_JOBS, place)]
             first_at, count = connection.execute(_ENDED_FIRST, place).fetchone()
         if len(jobs) == _JOBS_TOGETHER:
-            return EndedJobs(jobs, before)
+            return EndedJobs(jobs, before, are_more=True)
         # Many may have ended at the same time.
-        return EndedJobs(jobs, None if count < most else first_at - (first_at == before))
+        after = None if count < most else first_at - (first_at == before)
+        return EndedJobs(jobs, after, are_more=False)
 
     def forget_old(self) -> None:
         """Delete some events that were settled long ago. Raises `StorageError`."""

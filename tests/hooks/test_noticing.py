@@ -147,6 +147,19 @@ def spend(watched: Watched, dollars: float, one: Budget) -> None:
     watched.budgets.claim([Claim(account, int(dollars * NANO), 0)])
 
 
+def test_where_many_jobs_ended_a_close_look_comes_again_soon(watched: Watched) -> None:
+    now_ms = int(watched.world.now * 1000)
+    jobs = Jobs(watched.world.database, watched.world.clock)
+    times = {"created_at": now_ms, "expires_at": now_ms + 1_000}
+    watched.world.now += 1
+    for number in range(450):
+        jobs.add(Job(id=f"job_{number}", project="shop", api_key=None, rows=3, **times))
+        jobs.end(f"job_{number}", JobStatus.DONE)
+    # Each look tells of two hundred.
+    assert len(watched.told()) == 400 and not watched.is_done
+    assert len(watched.told()) == 50 and watched.is_done
+
+
 def test_a_budget_is_told_at_its_level_and_when_it_is_exhausted(watched: Watched) -> None:
     watched.budgets.set(budget())
     spend(watched, 7.9, budget())

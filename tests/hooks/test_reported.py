@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -21,7 +21,8 @@ from tests.hooks.conftest import World
 from tests.store.records import record
 
 NOUL = TYPES["noul"].load({"type": "noul", "instructions": "Is the parcel late?"})
-WEEK_S = 7 * 86_400
+HOUR_S = 3_600
+WEEK_S = 7 * 24 * HOUR_S
 
 
 class Shop:
@@ -70,10 +71,19 @@ class Shop:
 
 
 class FailingReporter(Reporter):
-    """One whose figures are too large for it."""
+    """One that fails as long as it is told to."""
 
-    def week_tests(self, project: str, key: str) -> NoReturn:
-        raise ValueError("sum(colors) must be less than 1000000000")
+    fails = False
+
+    def week_tests(self, project: str, key: str) -> Any:
+        if self.fails:
+            raise ValueError("sum(colors) must be less than 1000000000")
+        return super().week_tests(project, key)
+
+    def promises(self, project: str, key: str) -> Any:
+        if self.fails:
+            raise MemoryError
+        return super().promises(project, key)
 
 
 @pytest.fixture(params=[Reporter])
@@ -113,12 +123,51 @@ def test_answers_that_change_from_week_to_week_drift(shop: Shop) -> None:
 
 @pytest.mark.parametrize("shop", [FailingReporter], indirect=True)
 def test_a_report_that_fails_keeps_no_other_event_waiting(
-    shop: Shop, caplog: pytest.LogCaptureFixture
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The process ended each time, and no hook of any project was told of anything."""
     shop.label(60, truth=True)
+    monkeypatch.setattr(FailingReporter, "fails", True)
     assert shop.told() == []
-    shop.label(30, truth=False)
-    assert {one["type"] for one in shop.told()} == {"promise.broken"}
     failed = [record.message for record in caplog.records if record.levelname == "ERROR"]
-    assert failed == ["a report on a question failed, of which hooks may have been told"]
+    assert failed == ["a report on a question failed, of which hooks may have been told"] * 2
+
+
+@pytest.mark.parametrize("shop", [FailingReporter], indirect=True)
+def test_a_promise_is_remembered_while_its_report_fails(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.label(60, truth=True)
+    assert shop.told() == []
+    with monkeypatch.context() as patch:
+        patch.setattr(FailingReporter, "fails", True)
+        for _ in range(3):
+            shop.world.now += 2 * HOUR_S
+            assert shop.told() == []
+        shop.label(30, truth=False)
+        assert shop.told() == []
+    # It is asked again without another label.
+    assert {one["type"] for one in shop.told()} == {"promise.broken"}
+    monkeypatch.setattr(FailingReporter, "fails", True)
+    for _ in range(3):
+        shop.world.now += 2 * HOUR_S
+        assert shop.told() == []
+    monkeypatch.setattr(FailingReporter, "fails", False)
+    assert shop.told() == []
+
+
+@pytest.mark.parametrize("shop", [FailingReporter], indirect=True)
+def test_drift_that_goes_on_is_told_once_also_where_a_report_failed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.decide(30)
+    shop.world.now += WEEK_S
+    shop.decide(30, "false")
+    shop.world.now += WEEK_S
+    assert [one["type"] for one in shop.told()] == ["drift"]
+    with monkeypatch.context() as patch:
+        patch.setattr(FailingReporter, "fails", True)
+        shop.world.now += 24 * HOUR_S
+        assert shop.told() == []
+    shop.world.now += 24 * HOUR_S
+    assert shop.told() == []

@@ -56,6 +56,7 @@ def test_words_that_were_not_sent_stay():
         ("k\u0131rm\u0131z\u0131 Straße", "invalid: KIRMIZI STRASSE"),
         ("my PIN is 77", "invalid: \\N{LATIN CAPITAL LETTER P}IN \\\\N{DIGIT SEVEN}7"),
         ("密码是猫", "无效 %E5%AF%86%e7%a0%81"),
+        ("my PIN is 77", "invalid:+%5CN%7BLATIN+CAPITAL+LETTER+P%7DIN+\\N%7BDIGIT+SEVEN%7D7"),
         ("密码是猫", "无效 b'\\xe5\\xaf\\x86\\xe7\\xa0\\x81'"),
         ("my PIN is 77", "invalid: \\U00000050\\U00000049N \\\\x37\\\\x37"),
         ("my PIN is 77", "invalid: &amp;amp;#80;&amp;#x49;N &#55;7"),

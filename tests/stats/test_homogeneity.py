@@ -83,6 +83,8 @@ def test_rare_answers_of_billions_are_compared() -> None:
     one, other = [3_100_000_000, 1_000_000], [50_000_000, 17_000]
     expected = stats.chi2_contingency([one, other], correction=False).pvalue
     assert counts_p_value(one, other) == pytest.approx(expected)
+    # Half of what tables are drawn of, twice, with the halves of all counts rounded.
+    assert counts_p_value([230_000_000, 230_000_000, 6], [230_000_000, 230_000_000, 5]) > 0.1
     # Beyond what tables are drawn of, the rarest of all are not seen.
     assert counts_p_value([10**12, 30], [10**12, 5]) == 1.0
 

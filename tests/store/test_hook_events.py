@@ -284,7 +284,7 @@ def test_many_jobs_are_looked_at_in_parts_from_the_last_to_the_first(
         clock.now += n not in (14, 15)
     before, told = None, []
     while not told or before is not None:
-        some, before = events.ended_jobs(4, before=before)
+        some, before, _ = events.ended_jobs(4, before=before)
         told.append([ended.id for ended in some])
         events.add([event(hook, f"batch.done {ended.id}") for ended in some])
     assert told[0] == ["job_17", "job_18", "job_19", "job_20"]
