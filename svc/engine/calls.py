@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias
 
 from svc import limits
 from svc.deadline import Deadline
-from svc.errors import ENDING, ApiError, InternalError
+from svc.errors import ENDING, ApiError, InternalError, Timeout
 from svc.providers import (
     LIMITS,
     NO_CORRECTIONS,
@@ -156,6 +156,7 @@ class CallPool:
         self._paused = paused
         self._places, self._bytes = Shares(threads), Shares(limits.CALLS_BYTES)
         self._threads = Threads(threads, "svc-call")
+        self._closed = False
 
     def run(
         self,
@@ -167,7 +168,7 @@ class CallPool:
         """Carry out `calls` at the same time; the outcome of each, in their order.
 
         They take turns with those of other callers. Raises `Timeout` when the deadline passes
-        first, `QuotaSpent` and `StorageError` where the gate does.
+        first, or the pool is closed, `QuotaSpent` and `StorageError` where the gate does.
         """
         pending = [_PendingCall(call, caller, bill) for call in calls]
         deadline.effort.caller = caller
@@ -178,6 +179,7 @@ class CallPool:
 
     def close(self) -> None:
         """Let no further call start, and wait for those under way."""
+        self._closed = True
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _finish(
@@ -187,6 +189,8 @@ class CallPool:
         waiting = list(pending)
         while True:
             deadline.check()
+            if self._closed:
+                raise Timeout("the server stops, and the time for what is under way is over")
             waiting = self._started(waiting, deadline, attempts)
             if all(one.outcome is not None for one in pending):
                 return

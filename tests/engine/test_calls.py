@@ -138,6 +138,16 @@ def pool(
         made.close()
 
 
+def test_calls_that_wait_for_a_slot_when_the_pool_is_closed_have_no_time_left() -> None:
+    """Each was an unforeseen error of a server that stops."""
+    client = Scripted(m=[DONE])
+    with pool(client) as calls:
+        assert calls.run([call()], Deadline(60)) == [DONE]
+    with pytest.raises(Timeout, match="the server stops"):
+        calls.run([call()], Deadline(60))
+    assert client.attempts == ["m"]
+
+
 def outcomes(client: Any, *calls: Call, gate: Gate | None = None) -> list[Any]:
     """What calls come to, with all pauses passing at once."""
     clock = Strides()
