@@ -211,7 +211,7 @@ def _read(
 ) -> _Report | None:
     """What is reported of a question, `nothing` where there is none of it. Raises `StorageError`.
 
-    A report that fails is logged, and None. Else events of all projects would wait for one.
+    It is None where the report fails, which is logged: else events of all projects would wait.
     """
     try:
         return report(project, key)

@@ -126,8 +126,8 @@ class Refusals:
 def origin(peer: object) -> str:
     """Where a connection with this peer comes from; nothing where that is a socket of the system.
 
-    Of IPv6 it is the network, as whoever has one address there has 2^64. A socket for both has
-    all addresses of IPv4 in one network of IPv6.
+    Of IPv6 it is the network, as whoever has one address there has 2^64. A socket for both families
+    shows addresses of IPv4 as ones of a single network of IPv6; these count one by one.
     """
     if not isinstance(peer, tuple):
         return ""

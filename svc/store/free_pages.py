@@ -38,17 +38,17 @@ class FreePages:
             self._used[first] = _TRUNK.size + _NUMBER_BYTES * count
             listed.append(np.frombuffer(trunk, ">u4", count, _TRUNK.size).astype(np.uint32))
             first = following
-        self._listed: NDArray[np.uint32] = np.concatenate(listed)
-        self._pages = pages
+        every: NDArray[np.uint32] = np.concatenate(listed)
+        self._count = len(self._used) + len(every)
+        self._listed, self._pages = every[every <= pages], pages
 
     def __len__(self) -> int:
-        """How many there are."""
-        return len(self._used) + len(self._listed)
+        """How many the list has."""
+        return self._count
 
     def among(self, numbers: Iterable[int]) -> dict[int, int]:
         """The free ones of these pages, each with how many bytes at its beginning are in use."""
         wanted = np.zeros(self._pages + 1, np.bool_)
         wanted[[number for number in numbers if number <= self._pages]] = True
-        there = self._listed[self._listed <= self._pages]
-        free = dict.fromkeys(there[wanted[there]].tolist(), 0)
+        free = dict.fromkeys(self._listed[wanted[self._listed]].tolist(), 0)
         return free | {trunk: used for trunk, used in self._used.items() if wanted[trunk]}

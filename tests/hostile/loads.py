@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,11 +55,6 @@ def _decide(state: Any, questions: list[dict[str, Any]], **fields: Any) -> Reque
     return _posted("/v1/decide", state=state, questions=numbered, **fields)
 
 
-def _ruled(state: Any, question: dict[str, Any], count: int) -> Request:
-    """Questions that a rule answers, so that no model is asked."""
-    return _decide(state, [question] * count)
-
-
 def _new_questions(number: int) -> Request:
     names = (f"q{number}x{position}" for position in range(650))
     questions = dict.fromkeys(names, _noul("Is it so?"))
@@ -74,18 +69,17 @@ def _many_rules(number: int) -> Request:
         for position in range(30)
     ]
     last = {"if": {"b": 1}, "answer": False}
-    return _ruled({"a": "ab" * 5_000, "b": 1}, _noul("?", rules=[*rules, last]), 60)
+    return _decide({"a": "ab" * 5_000, "b": 1}, [_noul("?", rules=[*rules, last])] * 60)
+
+
+def _ruled(number: int) -> Request:
+    rule = {"if": {"b": 1}, "answer": "o1"}
+    return _decide({"b": 1, "n": number}, [_choice("?", 200, rules=[rule])] * 64)
 
 
 def _stages(number: int) -> Request:
     later = [_noul(f"{stage}?", depends_on=[f"q{stage - 1}"]) for stage in range(1, 8)]
     return _decide(f"{number}", [_noul("0?"), *later], debias=False)
-
-
-def _named(model: dict[str, Any], count: int) -> Load:
-    return lambda number: _decide(
-        f"{number}", [_noul(f"Is it {position}?") for position in range(count)], model=model
-    )
 
 
 def _models(count: int) -> list[str]:
@@ -150,12 +144,16 @@ def _strange(number: int) -> Request:
     )[number % 4]
 
 
+def _asked(number: int) -> dict[str, Any]:
+    return _noul(f"Is it {number}?")
+
+
 def _many(count: int, make: Callable[[int], dict[str, Any]], **fields: Any) -> Load:
     return lambda number: _decide(f"{number}", [make(one) for one in range(count)], **fields)
 
 
 ALLOWED: dict[str, Load] = {
-    "64 questions": _many(64, lambda n: _noul(f"Is it {n}?")),
+    "64 questions": _many(64, _asked),
     "16 questions of 255 options": _many(16, lambda n: _choice(f"Which {n}?", 255), debias=False),
     "16 questions with sets of answers": _many(
         16, lambda n: _choice(f"Which {n}?", 20, coverage=0.9), debias=False
@@ -168,14 +166,12 @@ ALLOWED: dict[str, Load] = {
             examples=[{"state": f"{'z' * 400}{one}", "label": "o1"} for one in range(4)],
         ),
     ),
-    "a council of five": _named({"council": _models(5)}, 12),
-    "a cascade of four": _named({"cascade": _models(4), "escalate_below": 0.99}, 8),
-    "a race of four": _named({"race": _models(4)}, 8),
+    "a council of five": _many(12, _asked, model={"council": _models(5)}),
+    "a cascade of four": _many(8, _asked, model={"cascade": _models(4), "escalate_below": 0.99}),
+    "a race of four": _many(8, _asked, model={"race": _models(4)}),
     "eight stages": _stages,
     "rules that find nothing": _many_rules,
-    "answers by rules alone": lambda n: _ruled(
-        {"b": 1, "n": n}, _choice("?", 200, rules=[{"if": {"b": 1}, "answer": "o1"}]), 64
-    ),
+    "answers by rules alone": _ruled,
     "an explanation": _explained,
     "what was asked before": lambda n: _decide("the same", [_choice("Which?", 20)] * 64),
     "a long state": lambda n: _decide("é" * 140_000 + f"{n}", [_noul("Is it?")] * 4),
@@ -187,24 +183,22 @@ ALLOWED: dict[str, Load] = {
 }
 
 
-@functools.cache
-def _body(name: str) -> Request:
-    return Request("/v1/decide", BODIES[name]().encode())
+def _of_body(name: str) -> Load:
+    """The same request each time, whose body is made for the first one."""
+    made = functools.cache(lambda: Request("/v1/decide", BODIES[name]().encode()))
+    return lambda _: made()
 
 
 def _in_turn(loads: list[Load]) -> Load:
     return lambda number: loads[number % len(loads)](number)
 
 
-def _bodies() -> Iterator[tuple[str, Load]]:
-    for name in BODIES:
-        yield name, lambda number, name=name: _body(name)
-
+_OF_BODIES = {name: _of_body(name) for name in BODIES}
 
 LOADS: dict[str, Load] = {
-    **dict(_bodies()),
+    **_OF_BODIES,
     **ALLOWED,
-    MIXED: _in_turn([load for _, load in _bodies()]),
+    MIXED: _in_turn(list(_OF_BODIES.values())),
     ALLOWED_MIXED: _in_turn(list(ALLOWED.values())),
     SLOW: _many(1, lambda n: _noul("Is it?"), model=SLOW_MODEL, debias=False),
     NEW: _new_questions,
